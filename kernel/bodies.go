@@ -1,0 +1,182 @@
+package kernel
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Bodies of records. Field names are those of the NDJSON stream, so that a
+// line of `run --json` is the body with type, run, seq and at.
+
+// StageRef is a pipeline's choice for one stage.
+type StageRef struct {
+	Use     string          `json:"use"`
+	Class   string          `json:"class"`
+	Options json.RawMessage `json:"options,omitempty"`
+}
+
+// CreatedBody opens a run and holds everything a plan may ask about it.
+type CreatedBody struct {
+	Agents       []AgentID           `json:"agents"`
+	Attempts     int                 `json:"attempts"` // circuit breaker
+	Concurrency  int                 `json:"concurrency"`
+	Conversation ConversationID      `json:"conversation"`
+	Engine       int                 `json:"engine"` // version of the deciding code
+	MaxRounds    int                 `json:"max_rounds"`
+	Message      MessageID           `json:"message"` // the person's
+	Output       string              `json:"output"`  // folder below which each slot has its output folder
+	Permission   string              `json:"permission"`
+	Plan         string              `json:"plan"`
+	Stages       map[string]StageRef `json:"stages"`
+	Task         Digest              `json:"task"`
+	Title        string              `json:"title"`
+	TurnSeq      uint64              `json:"turn_seq"` // of the person's message
+	Workspace    string              `json:"workspace"`
+	Writable     []AgentID           `json:"writable"`
+}
+
+// EngineVersion is recorded in every run; a change of Next's behaviour bumps it.
+const EngineVersion = 1
+
+// SlotBody is one agent's place in a phase. TurnSeq is reserved before the agent starts.
+type SlotBody struct {
+	Agent   AgentID         `json:"agent"`
+	Extra   json.RawMessage `json:"extra,omitempty"`
+	Role    string          `json:"role"`
+	TurnSeq uint64          `json:"turn_seq"`
+	Write   bool            `json:"write"`
+}
+
+type PhaseStartedBody struct {
+	Phase string     `json:"phase"`
+	Round int        `json:"round"`
+	Slots []SlotBody `json:"slots"`
+}
+
+type PhaseFinishedBody struct {
+	Phase  string `json:"phase"`
+	Round  int    `json:"round"`
+	Status string `json:"status"`
+}
+
+// AttemptBody is the body of attempt.queued and attempt.started.
+type AttemptBody struct {
+	Agent     AgentID    `json:"agent"`
+	Continue  bool       `json:"continue,omitempty"` // the native session goes on
+	NotBefore *time.Time `json:"not_before,omitempty"`
+	Phase     string     `json:"phase"`
+	Rebuilt   bool       `json:"rebuilt,omitempty"`
+	Round     int        `json:"round"`
+	Seen      uint64     `json:"seen,omitempty"`
+	Slot      int        `json:"slot"`
+	Try       int        `json:"try"`
+}
+
+type AttemptFinishedBody struct {
+	Agent  AgentID `json:"agent"`
+	Class  string  `json:"class,omitempty"`
+	Phase  string  `json:"phase"`
+	Reason string  `json:"reason,omitempty"`
+	Round  int     `json:"round"`
+	Status string  `json:"status"`
+	Try    int     `json:"try"`
+	Usage  Usage   `json:"usage"`
+}
+
+type StageStartedBody struct {
+	Impl    string `json:"impl"`
+	In      Digest `json:"in"`
+	Version int    `json:"version"`
+}
+
+// StageEndBody is the body of stage.finished and stage.failed. A failed stage
+// may have an Out too: what could be kept. Text is the text an invoke stage
+// left behind.
+type StageEndBody struct {
+	Class      string `json:"class,omitempty"`
+	Effects    bool   `json:"effects,omitempty"`
+	Impl       string `json:"impl"`
+	In         Digest `json:"in"`
+	Ms         int64  `json:"ms"`
+	Out        Digest `json:"out,omitzero"`
+	Reason     string `json:"reason,omitempty"`
+	RetryAfter int64  `json:"retry_after_ms,omitempty"`
+	Started    uint64 `json:"started"` // seq of the stage.started record
+	Status     string `json:"status,omitempty"`
+	Text       Digest `json:"text,omitzero"`
+	Usage      *Usage `json:"usage,omitempty"`
+	Version    int    `json:"version"`
+	Why        string `json:"why,omitempty"` // one sentence
+}
+
+type SnapshotBody struct {
+	Snapshot Digest `json:"snapshot"`
+}
+
+// StopBody asks the run, or one agent of it, to stop.
+type StopBody struct {
+	Agent AgentID `json:"agent,omitempty"`
+	By    string  `json:"by"`
+}
+
+// ResumedBody reopens a run: By is resume, retry or start-up. Agents limits a
+// retry; empty means every slot without a completed reply.
+type ResumedBody struct {
+	Agents []AgentID `json:"agents,omitempty"`
+	By     string    `json:"by"`
+}
+
+type InterruptedBody struct {
+	Reason string `json:"reason"`
+}
+
+type FinishedBody struct {
+	Reason string    `json:"reason,omitempty"`
+	Status RunStatus `json:"status"`
+	Usage  Usage     `json:"usage"`
+}
+
+// MessageBody announces a stored message; Text is a pack.
+type MessageBody struct {
+	Agent   AgentID   `json:"agent,omitempty"`
+	Message MessageID `json:"message"`
+	Role    string    `json:"role"`
+	Status  string    `json:"status"`
+	Text    Digest    `json:"text"`
+	TurnSeq uint64    `json:"turn_seq"`
+}
+
+// ReceiptBody announces a receipt that was read.
+type ReceiptBody struct {
+	Phase   string          `json:"phase"`
+	Receipt json.RawMessage `json:"receipt"`
+	Source  string          `json:"source"`
+}
+
+type CommitBody struct {
+	Commit  string `json:"commit"`
+	Content Digest `json:"content"`
+	Impl    string `json:"impl"`
+	Target  string `json:"target"`
+}
+
+// DeliverySentBody is the intent of an invocation: durable before the prompt leaves.
+type DeliverySentBody struct {
+	Agent       AgentID `json:"agent"`
+	Fingerprint Digest  `json:"fingerprint"`
+	Session     string  `json:"session"` // new, resume, rebuilt
+}
+
+// PermissionBody is one decision on an agent's request.
+type PermissionBody struct {
+	Asked    string `json:"asked"`
+	By       string `json:"by"`
+	Decision string `json:"decision"`
+	Kind     string `json:"kind"`
+	Resolved string `json:"resolved"`
+}
+
+type NoticeBody struct {
+	Code string `json:"code"`
+	Text string `json:"text"`
+}
