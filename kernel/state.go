@@ -16,10 +16,10 @@ type State struct {
 	CreatedAt time.Time
 	LastAt    time.Time
 
-	Freeze   StageState
-	Snapshot Digest
-	Phases   []*Phase
-	Commit   StageState // of the run
+	Freeze    StageState
+	Snapshot  Digest
+	Phases    []*Phase
+	Commit    StageState // of the run
 	Committed *CommitBody
 
 	Stopping    bool
