@@ -1,0 +1,55 @@
+# Everything here works on a machine with Go, git and make; a target that needs
+# more installs it where it may (Debian, as root) or says in one sentence what
+# is missing.
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+COMMIT  := $(shell git rev-parse --verify HEAD 2>/dev/null || echo unknown)
+LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+
+FUZZTIME ?= 30s
+BENCH    ?= .
+# Two packages at a time: the tests start hosts and agents of their own.
+GOTEST   := -p 2 -timeout 15m
+
+.PHONY: build run test race fuzz bench e2e lint clean need-go
+
+build: need-go
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/witan ./cmd/witan
+
+run: build
+	./bin/witan run -C . "Map this project, inspect it and run its tests"
+
+test: lint
+	.ci/gotest $(GOTEST) ./...
+
+# The tests alone; make race PKG=./bus/... tests a part.
+PKG ?= ./...
+race: need-go
+	.ci/gotest $(GOTEST) $(PKG)
+
+lint: need-go
+	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | grep -v /testdata/ | xargs -r gofmt -l); \
+	if [ -n "$$unformatted" ]; then echo "Run gofmt -w on: $$unformatted" >&2; exit 1; fi
+	go vet ./...
+	go vet -tags e2e ./testscripts/e2e
+	go tool staticcheck ./...
+	go tool staticcheck -tags e2e ./testscripts/e2e
+
+fuzz: need-go
+	.ci/fuzz $(FUZZTIME)
+
+bench: need-go
+	go test -run '^$$' -bench '$(BENCH)' -p 1 -timeout 60m ./...
+
+# A real OpenCode against the scripted model server. Keeps the agent (180 MB) in
+# $$WITAN_E2E_CACHE, else in the user's cache directory.
+e2e: need-go
+	@.ci/need npm nodejs npm
+	go test -tags e2e -count 1 -v -timeout 15m ./testscripts/e2e
+
+clean:
+	rm -rf bin
+
+need-go:
+	@command -v go >/dev/null || { echo "Go is missing: install the version that go.mod names, or a newer one, from https://go.dev/dl/." >&2; exit 1; }
+	@command -v git >/dev/null || .ci/need git git
