@@ -51,7 +51,7 @@ var processControl = []string{
 
 // check returns one line for each breach of a rule, sorted.
 func check(files []file) []string {
-	product := linked(files, "cmd/witan")
+	ships := product(files)
 	var bad []string
 	for _, f := range files {
 		layer, _, _ := strings.Cut(f.pkg, "/")
@@ -64,9 +64,7 @@ func check(files []file) []string {
 				bad = append(bad, fmt.Sprintf("%s: imports %s: %s", f.name, imp, why))
 			}
 		}
-		// Tests start the programs they test, and the tools below cmd that are
-		// not part of the product are such programs.
-		if !f.test && !within(f.pkg, procHome) && (layer != "cmd" && layer != "testscripts" || product[f.pkg]) {
+		if ships(f) && !within(f.pkg, procHome) {
 			bad = append(bad, controls(f)...)
 		}
 	}
@@ -120,6 +118,16 @@ func controls(f file) []string {
 		}
 	}
 	return bad
+}
+
+// product tells the files that are part of the program from tests, and from the
+// tools below cmd: tests start the programs they test, and such a tool is one.
+func product(files []file) func(file) bool {
+	in := linked(files, "cmd/witan")
+	return func(f file) bool {
+		layer, _, _ := strings.Cut(f.pkg, "/")
+		return !f.test && (in[f.pkg] || layer != "cmd" && layer != "testscripts")
+	}
 }
 
 // linked returns the packages of the module that a program is built from.
