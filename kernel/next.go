@@ -167,7 +167,7 @@ func (s *State) nextInPhase(ph *Phase, now time.Time) Action {
 			}
 		}
 	}
-	if a, ok := s.nextPublish(ph); ok {
+	if a, ok := s.nextPublish(ph); ok && !a.Wait {
 		return a
 	}
 	return wait

@@ -1,0 +1,295 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"witan/cmd/internal/config"
+	"witan/cmd/internal/pipeline"
+	"witan/kernel"
+	"witan/kernel/engine"
+)
+
+// RunArgs is a submission as the command line gives it. Empty means: the
+// conversation's, else the configuration's, else the built-in default.
+type RunArgs struct {
+	Text         string   `json:"text"`
+	Dir          string   `json:"dir"` // absolute
+	Agents       []string `json:"agents,omitempty"`
+	Plan         string   `json:"plan,omitempty"`
+	Permission   string   `json:"permission,omitempty"`
+	Commit       string   `json:"commit,omitempty"`
+	Isolation    string   `json:"isolation,omitempty"`
+	Pipeline     string   `json:"pipeline,omitempty"` // file, absolute
+	Conversation string   `json:"conversation,omitempty"`
+	Verify       []string `json:"verify,omitempty"`
+	Key          string   `json:"key,omitempty"`
+	Detach       bool     `json:"detach,omitempty"` // only run.created is given
+}
+
+// errEnough ends a watch that has shown what it should.
+var errEnough = errors.New("enough")
+
+func opRun(ctx context.Context, h *Host, a RunArgs, emit Emit) error {
+	sub, err := h.submission(ctx, a)
+	if err != nil {
+		return err
+	}
+	run, _, err := h.engine.Submit(ctx, sub)
+	if err != nil {
+		return err
+	}
+	return h.stream(ctx, run, 1, a.Detach, emit)
+}
+
+// stream shows a run; with first only its first line.
+func (h *Host) stream(ctx context.Context, run kernel.RunID, from uint64, first bool, emit Emit) error {
+	err := h.engine.Watch(ctx, run, from, func(l json.RawMessage) error {
+		if err := emit(l); err != nil {
+			return err
+		}
+		if first {
+			return errEnough
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+// submission fills in defaults and refuses what cannot work.
+func (h *Host) submission(ctx context.Context, a RunArgs) (engine.Submission, error) {
+	c := h.cfg
+	body := kernel.CreatedBody{Plan: c.Run.Plan, Permission: c.Run.Permission, Concurrency: c.Run.Concurrency,
+		MaxRounds: c.Run.MaxRounds, Attempts: c.Limits.Attempts}
+	agents := c.Run.Agents
+	if a.Conversation != "" {
+		conv, err := h.conversation(ctx, a.Conversation)
+		if err != nil {
+			return engine.Submission{}, err
+		}
+		agents = nil
+		for _, m := range conv.Agents {
+			agents = append(agents, string(m))
+		}
+		body.Plan, body.Permission = or(conv.Plan, body.Plan), or(conv.Permission, body.Permission)
+		a.Dir = or(a.Dir, conv.Workspace)
+	}
+	body.Plan, body.Permission = or(a.Plan, body.Plan), or(a.Permission, body.Permission)
+	if len(a.Agents) > 0 {
+		agents = a.Agents
+	}
+	if len(agents) == 0 {
+		agents = builtinIDs()
+	}
+	var err error
+	if body.Agents, err = h.members(agents); err != nil {
+		return engine.Submission{}, err
+	}
+	if err := h.modes(a, &body); err != nil {
+		return engine.Submission{}, err
+	}
+	if body.Workspace, err = workspace(a.Dir); err != nil {
+		return engine.Submission{}, err
+	}
+	if body.Stages, err = h.stages(a); err != nil {
+		return engine.Submission{}, err
+	}
+	return engine.Submission{Text: a.Text, Conversation: kernel.ConversationID(a.Conversation), Key: a.Key, Body: body}, nil
+}
+
+// members checks the targets: unknown or duplicate ones are refused, never dropped.
+func (h *Host) members(ids []string) ([]kernel.AgentID, error) {
+	var out []kernel.AgentID
+	for _, id := range ids {
+		id = strings.TrimPrefix(strings.TrimSpace(id), "@")
+		aid := kernel.AgentID(id)
+		if h.agent(aid) == nil {
+			var known []string
+			for _, k := range h.agents {
+				known = append(known, string(k.ID))
+			}
+			return nil, unknown("agent", id, known)
+		}
+		if slices.Contains(out, aid) {
+			return nil, kernel.E("host.members", kernel.Invalid, nil, "agent %q is named twice", id).WithNext("name it once")
+		}
+		out = append(out, aid)
+	}
+	return out, nil
+}
+
+// modes checks permission, commit and isolation against what this version does.
+func (h *Host) modes(a RunArgs, body *kernel.CreatedBody) error {
+	const op = "host.modes"
+	commit, isolation := or(a.Commit, h.cfg.Run.Commit), or(a.Isolation, h.cfg.Run.Isolation)
+	for _, v := range []struct {
+		name, value string
+		of          []string
+	}{{"--plan", body.Plan, config.PlanNames}, {"--permission", body.Permission, config.Permissions},
+		{"--commit", commit, config.Commits}, {"--isolation", isolation, config.Isolations}} {
+		if !slices.Contains(v.of, v.value) {
+			return kernel.E(op, kernel.Invalid, nil, "%s %q is unknown", v.name, v.value).
+				WithNext("did you mean %q? use one of %s", config.Nearest(v.value, v.of), strings.Join(v.of, ", "))
+		}
+	}
+	if _, err := h.engine.Plans.Find(body.Plan); err != nil {
+		return kernel.E(op, kernel.Unsupported, nil, "plan %s is not in this version", body.Plan).WithNext("use --plan batch or --plan direct")
+	}
+	if commit != "record" {
+		return kernel.E(op, kernel.Unsupported, nil, "--commit %s is not in this version", commit).WithNext("use --commit record")
+	}
+	if body.Permission != "read-only" {
+		if body.Permission != "full" || isolation != "in-place" {
+			return kernel.E(op, kernel.Unsupported, nil, "--permission %s with --isolation %s is not in this version", body.Permission, isolation).
+				WithNext("use --permission read-only, or --permission full with --isolation in-place")
+		}
+		for _, id := range body.Agents {
+			if h.agent(id).Writable {
+				body.Writable = append(body.Writable, id)
+			}
+		}
+	}
+	if body.Writable == nil {
+		body.Writable = []kernel.AgentID{}
+	}
+	return nil
+}
+
+// workspace refuses a folder that is not one.
+func workspace(dir string) (string, error) {
+	const op = "host.workspace"
+	if !filepath.IsAbs(dir) {
+		return "", kernel.E(op, kernel.Invalid, nil, "workspace %q is not absolute", dir).WithNext("name a folder with -C")
+	}
+	fi, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", kernel.E(op, kernel.Invalid, nil, "workspace %s does not exist", dir).WithNext("name another folder with -C")
+	case err != nil:
+		return "", kernel.E(op, kernel.Invalid, err, "workspace %s cannot be read", dir).WithNext("check its permissions")
+	case !fi.IsDir():
+		return "", kernel.E(op, kernel.Invalid, nil, "workspace %s is a file", dir).WithNext("name a folder with -C")
+	}
+	if r, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = r
+	}
+	return dir, nil
+}
+
+// stages is the effective pipeline of a run: file, then --verify on top.
+func (h *Host) stages(a RunArgs) (map[string]kernel.StageRef, error) {
+	file := or(a.Pipeline, h.cfg.Pipeline.File)
+	p := pipeline.Default()
+	if file != "" {
+		var err error
+		if p, err = pipeline.Load(file, h.engine.Registry); err != nil {
+			return nil, err
+		}
+	}
+	verify := h.cfg.Run.Verify
+	if len(a.Verify) > 0 {
+		verify = a.Verify
+	}
+	if len(verify) > 0 {
+		if err := p.SetVerify(verify); err != nil {
+			return nil, err
+		}
+	}
+	return p.Stages(h.engine.Registry)
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// RunRef names a run; From is the first record to show.
+type RunRef struct {
+	Run    string   `json:"run"`
+	From   uint64   `json:"from,omitempty"`
+	Agents []string `json:"agents,omitempty"`
+	Agent  string   `json:"agent,omitempty"`
+}
+
+func (h *Host) run(ctx context.Context, id string) (kernel.RunSummary, error) {
+	if !kernel.ValidID(kernel.RunPrefix, id) {
+		return kernel.RunSummary{}, kernel.E("host.run", kernel.NotFound, nil, "%q is not a run id", id).WithNext("see witan runs")
+	}
+	sum, err := h.store.Ledger.Summary(ctx, kernel.RunID(id))
+	if kernel.IsKind(err, kernel.NotFound) {
+		return sum, kernel.E("host.run", kernel.NotFound, nil, "run %s is unknown", id).WithNext("see witan runs")
+	}
+	return h.honest(sum), err
+}
+
+// honest shows a run that nobody works on as what it is.
+func (h *Host) honest(s kernel.RunSummary) kernel.RunSummary {
+	if s.Status == kernel.RunRunning && !h.engine.Active(s.Run) {
+		s.Status, s.Reason = kernel.RunInterruptedSt, "host_gone"
+	}
+	return s
+}
+
+func opWatch(ctx context.Context, h *Host, a RunRef, emit Emit) error {
+	if _, err := h.run(ctx, a.Run); err != nil {
+		return err
+	}
+	return h.stream(ctx, kernel.RunID(a.Run), max(1, a.From), false, emit)
+}
+
+func opResume(ctx context.Context, h *Host, a RunRef, emit Emit) error {
+	return h.reopen(ctx, a, "resume", emit)
+}
+
+func opRetry(ctx context.Context, h *Host, a RunRef, emit Emit) error {
+	return h.reopen(ctx, a, "retry", emit)
+}
+
+func (h *Host) reopen(ctx context.Context, a RunRef, by string, emit Emit) error {
+	if _, err := h.run(ctx, a.Run); err != nil {
+		return err
+	}
+	head, err := h.store.Ledger.Head(ctx, kernel.RunID(a.Run))
+	if err != nil {
+		return err
+	}
+	b := kernel.ResumedBody{By: by}
+	for _, id := range a.Agents {
+		b.Agents = append(b.Agents, kernel.AgentID(id))
+	}
+	if err := h.engine.Reopen(ctx, kernel.RunID(a.Run), b); err != nil {
+		return err
+	}
+	return h.stream(ctx, kernel.RunID(a.Run), head.Seq+1, false, emit)
+}
+
+// opStop returns when the stop is durable; what runs is then on its way down.
+func opStop(ctx context.Context, h *Host, a RunRef, emit Emit) error {
+	sum, err := h.run(ctx, a.Run)
+	if err != nil {
+		return err
+	}
+	if err := h.engine.Stop(ctx, kernel.RunID(a.Run), kernel.AgentID(a.Agent), "person"); err != nil {
+		return err
+	}
+	if a.Agent == "" {
+		if err := h.engine.Wait(ctx, kernel.RunID(a.Run)); err != nil {
+			return err
+		}
+		if sum, err = h.run(ctx, a.Run); err != nil {
+			return err
+		}
+	}
+	return give(emit, sum)
+}

@@ -1,0 +1,406 @@
+package kernel_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"witan/kernel"
+	"witan/kernel/plans"
+)
+
+// sim drives Next without any I/O: stages succeed or fail as told.
+type sim struct {
+	t    *testing.T
+	s    *kernel.State
+	plan kernel.Plan
+	now  time.Time
+	log  []string
+	recs []kernel.Record
+	open []openStage
+	// fail decides how an invoke ends: nil = well.
+	fail func(agent kernel.AgentID, try int) *kernel.StageEndBody
+}
+
+type openStage struct {
+	seq     uint64
+	attempt kernel.AttemptID
+	stage   string
+}
+
+func newSim(t *testing.T, plan kernel.Plan, concurrency int, agents ...kernel.AgentID) *sim {
+	m := &sim{t: t, s: kernel.NewState("run_1"), plan: plan, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	stages := map[string]kernel.StageRef{}
+	for _, k := range []string{"freeze", "deliver", "invoke", "receipt", "verify", "commit"} {
+		stages[k] = kernel.StageRef{Use: k + "/x", Class: "pure"}
+	}
+	m.put(kernel.RunCreated, "", "", kernel.CreatedBody{Agents: agents, Plan: plan.Name(), Permission: "read-only", Concurrency: concurrency,
+		Attempts: 512, Stages: stages, Task: kernel.Sum([]byte("task")), Writable: []kernel.AgentID{}})
+	return m
+}
+
+func (m *sim) put(kind kernel.RecordKind, at kernel.AttemptID, stage string, body any) uint64 {
+	m.t.Helper()
+	b, err := kernel.Canonical(body)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	recs, _, _, err := kernel.Chain(m.s.Head, []kernel.Record{{Run: m.s.Run, At: m.now, Kind: kind, Attempt: at, Stage: stage, Body: b}})
+	if err == nil {
+		err = m.s.Apply(recs[0])
+	}
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.recs = append(m.recs, recs[0])
+	name := string(kind)
+	if stage != "" {
+		name += " " + stage
+	}
+	if a := m.s.Attempt(at); a != nil {
+		name += fmt.Sprintf(" %s/%d", a.Body.Agent, a.Body.Try)
+	}
+	m.log = append(m.log, name)
+	return m.s.Head.Seq
+}
+
+// settle takes all steps that can be taken; it returns when the run waits.
+func (m *sim) settle() kernel.Action {
+	for range 10_000 {
+		a := kernel.Next(m.s, m.plan, m.now)
+		if a.Wait || !a.WaitUntil.IsZero() {
+			return a
+		}
+		if a.Start == "" {
+			m.put(a.Kind, a.Attempt, "", a.Body)
+			continue
+		}
+		in := a.InDigest
+		if a.In != nil {
+			b, err := kernel.Canonical(a.In)
+			if err != nil {
+				m.t.Fatal(err)
+			}
+			in = kernel.Sum(b)
+		}
+		seq := m.put(kernel.StageStarted, a.Attempt, a.Start, kernel.StageStartedBody{Impl: a.Ref.Use, In: in})
+		m.open = append(m.open, openStage{seq, a.Attempt, a.Start})
+	}
+	m.t.Fatal("the run does not come to rest")
+	return kernel.Action{}
+}
+
+// end ends the open stage that which picks.
+func (m *sim) end(which func(openStage) bool) {
+	m.t.Helper()
+	i := slices.IndexFunc(m.open, which)
+	if i < 0 {
+		m.t.Fatalf("no such stage is open: %v", m.open)
+	}
+	o := m.open[i]
+	m.open = slices.Delete(m.open, i, i+1)
+	body := kernel.StageEndBody{Impl: o.stage + "/x", Started: o.seq, Out: kernel.Sum([]byte(fmt.Sprint(o.stage, o.attempt)))}
+	kind := kernel.StageFinished
+	if o.stage == "invoke" {
+		body.Text = kernel.Sum([]byte("text of " + string(o.attempt)))
+		at := m.s.Attempt(o.attempt)
+		if m.fail != nil {
+			if f := m.fail(at.Body.Agent, at.Body.Try); f != nil {
+				kind = kernel.StageFailed
+				f.Started, f.Impl = o.seq, body.Impl
+				body = *f
+			}
+		}
+	}
+	m.put(kind, o.attempt, o.stage, body)
+	if o.stage == "commit" && o.attempt != "" && kind == kernel.StageFinished {
+		m.put(kernel.MessageRec, o.attempt, "", kernel.MessageBody{Agent: m.s.Attempt(o.attempt).Body.Agent})
+	}
+	if o.stage == "commit" && o.attempt == "" {
+		m.put(kernel.CommitRec, "", "", kernel.CommitBody{Commit: "cmt"})
+	}
+}
+
+func (m *sim) endAll() {
+	for m.settle(); len(m.open) > 0; m.settle() {
+		m.end(func(openStage) bool { return true })
+	}
+}
+
+// drive runs to the end, moving the clock over back-offs, and returns the pauses.
+func (m *sim) drive() []time.Duration {
+	m.t.Helper()
+	var waits []time.Duration
+	for m.s.Finished == nil {
+		switch a := m.settle(); {
+		case !a.WaitUntil.IsZero():
+			waits = append(waits, a.WaitUntil.Sub(m.now))
+			m.now = a.WaitUntil
+		case len(m.open) > 0:
+			m.end(func(openStage) bool { return true })
+		case m.s.Finished == nil:
+			m.t.Fatalf("stuck after\n%s", strings.Join(m.log, "\n"))
+		}
+	}
+	return waits
+}
+
+// external are the kinds that the decider does not decide on.
+var external = []kernel.RecordKind{kernel.RunCreated, kernel.StageFinished, kernel.StageFailed, kernel.MessageRec, kernel.CommitRec,
+	kernel.StopRequested, kernel.RunInterrupted, kernel.RunResumed}
+
+// replay folds every prefix again: it must decide exactly the record that follows.
+func (m *sim) replay() {
+	m.t.Helper()
+	s := kernel.NewState(m.s.Run)
+	for _, r := range m.recs {
+		if !slices.Contains(external, r.Kind) {
+			a := kernel.Next(s, m.plan, r.At)
+			kind, ok := a.Kind, true
+			if a.Start != "" {
+				kind, ok = kernel.StageStarted, a.Start == r.Stage
+			} else if b, err := kernel.Canonical(a.Body); err != nil || string(b) != string(r.Body) {
+				ok = false
+			}
+			if !ok || kind != r.Kind || a.Attempt != r.Attempt {
+				m.t.Fatalf("record %d is %s %s %s %s, decided is %+v", r.Seq, r.Kind, r.Stage, r.Attempt, r.Body, a)
+			}
+		}
+		if err := s.Apply(r); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+}
+
+func (m *sim) agent(o openStage) kernel.AgentID {
+	if a := m.s.Attempt(o.attempt); a != nil {
+		return a.Body.Agent
+	}
+	return ""
+}
+
+func (m *sim) wantEnd(st kernel.RunStatus, reason string) {
+	m.t.Helper()
+	if f := m.s.Finished; f == nil || f.Status != st || f.Reason != reason {
+		m.t.Fatalf("run ended as %+v, want %s %s\n%s", f, st, reason, strings.Join(m.log, "\n"))
+	}
+}
+
+func (m *sim) index(line string) int {
+	m.t.Helper()
+	i := slices.Index(m.log, line)
+	if i < 0 {
+		m.t.Fatalf("%q is not in\n%s", line, strings.Join(m.log, "\n"))
+	}
+	return i
+}
+
+func TestBatchOrder(t *testing.T) {
+	m := newSim(t, plans.Batch{}, 2, "a", "b", "c")
+	m.settle()
+	m.end(func(o openStage) bool { return o.stage == "freeze" })
+	m.settle()
+	if n := strings.Count(strings.Join(m.log, "\n"), "stage.started deliver"); n != 3 {
+		t.Fatalf("%d deliveries before any lease, want 3", n)
+	}
+	for range 3 {
+		m.end(func(o openStage) bool { return o.stage == "deliver" })
+		m.settle()
+	}
+	if n := len(m.open); n != 2 {
+		t.Fatalf("%d agents run at once, want 2", n)
+	}
+	for _, who := range []kernel.AgentID{"b", "a", "c"} { // end in another order than members
+		for _, stage := range []string{"invoke", "receipt", "verify"} {
+			m.end(func(o openStage) bool { return o.stage == stage && m.agent(o) == who })
+			m.settle()
+		}
+	}
+	m.endAll()
+	m.wantEnd(kernel.RunCompleted, "")
+	if !(m.index("attempt.finished b/1") < m.index("attempt.finished a/1") && m.index("message a/1") < m.index("message b/1") &&
+		m.index("message b/1") < m.index("message c/1") && m.index("attempt.finished c/1") < m.index("message a/1")) {
+		t.Fatalf("order:\n%s", strings.Join(m.log, "\n"))
+	}
+}
+
+// TestEveryPrefixDecidesTheNextStep replays each simulated run: at every prefix
+// the decider wants exactly the record that follows, or the record came from outside.
+func TestEveryPrefixDecidesTheNextStep(t *testing.T) {
+	fails := map[string]func(kernel.AgentID, int) *kernel.StageEndBody{
+		"all well": nil,
+		"one dies": func(a kernel.AgentID, _ int) *kernel.StageEndBody {
+			if a == "b" {
+				return &kernel.StageEndBody{Class: kernel.ClassExecution, Reason: "agent_died"}
+			}
+			return nil
+		},
+		"one recovers": func(a kernel.AgentID, try int) *kernel.StageEndBody {
+			if a == "c" && try < 3 {
+				return &kernel.StageEndBody{Class: kernel.ClassNetwork, Reason: "refused"}
+			}
+			return nil
+		},
+	}
+	for name, fail := range fails {
+		t.Run(name, func(t *testing.T) {
+			m := newSim(t, plans.Batch{}, 2, "a", "b", "c")
+			m.fail = fail
+			m.drive()
+			m.replay()
+			if name == "all well" || name == "one recovers" {
+				m.wantEnd(kernel.RunCompleted, "")
+			} else {
+				m.wantEnd(kernel.RunPartial, "agent_died")
+			}
+		})
+	}
+}
+
+func TestRetryPolicy(t *testing.T) {
+	for _, tc := range []struct {
+		class, reason string
+		tries         int
+	}{
+		{kernel.ClassNetwork, "refused", 5},
+		{kernel.ClassRateLimit, "rate_limited", 5},
+		{kernel.ClassProtocol, "bad_json", 5},
+		{kernel.ClassProtocol, "protocol_line_too_large", 1},
+		{kernel.ClassProtocol, "receipt_invalid", 1},
+		{kernel.ClassSession, "session_gone", 2},
+		{kernel.ClassSignIn, "signed_out", 1},
+		{kernel.ClassExecution, "agent_died", 1},
+		{kernel.ClassTimeout, "stalled", 1},
+		{kernel.ClassTimeout, "startup_timeout", 5},
+	} {
+		m := newSim(t, plans.Direct{}, 1, "a")
+		m.fail = func(kernel.AgentID, int) *kernel.StageEndBody {
+			return &kernel.StageEndBody{Class: tc.class, Reason: tc.reason}
+		}
+		waits := m.drive()
+		if got := len(m.s.Phase().Slots[0].Attempts); got != tc.tries {
+			t.Errorf("%s %s: %d tries, want %d", tc.class, tc.reason, got, tc.tries)
+		}
+		if tc.tries == 5 && fmt.Sprint(waits) != "[250ms 500ms 1s 2s]" {
+			t.Errorf("%s: back-off %v", tc.class, waits)
+		}
+		m.wantEnd(kernel.RunFailed, tc.reason)
+	}
+}
+
+func TestNoRetryAfterEffects(t *testing.T) {
+	m := newSim(t, plans.Direct{}, 1, "a")
+	m.fail = func(kernel.AgentID, int) *kernel.StageEndBody {
+		return &kernel.StageEndBody{Class: kernel.ClassNetwork, Reason: "cut", Effects: true}
+	}
+	m.endAll()
+	m.wantEnd(kernel.RunFailed, "cut")
+}
+
+func TestStopKeepsWhatIsThere(t *testing.T) {
+	m := newSim(t, plans.Batch{}, 3, "a", "b", "c")
+	m.settle()
+	for len(m.open) > 0 && m.open[0].stage != "invoke" {
+		m.end(func(openStage) bool { return true })
+		m.settle()
+	}
+	for _, stage := range []string{"invoke", "receipt", "verify"} { // a is complete
+		m.end(func(o openStage) bool { return m.agent(o) == "a" && o.stage == stage })
+		m.settle()
+	}
+	m.put(kernel.StopRequested, "", "", kernel.StopBody{By: "person"})
+	m.settle()
+	m.end(func(o openStage) bool { return m.agent(o) == "b" }) // late success is rejected
+	m.fail = func(kernel.AgentID, int) *kernel.StageEndBody {
+		return &kernel.StageEndBody{Class: kernel.ClassCancelled, Reason: "stopped_by_person", Status: "stopped", Text: kernel.Sum([]byte("part"))}
+	}
+	m.endAll()
+	m.wantEnd(kernel.RunStopped, "stopped_by_person")
+	st := func(i int) string { return m.s.Phase().Slots[i].Last().Finished.Status }
+	if st(0) != "completed" || st(1) != "stopped" || st(2) != "stopped" {
+		t.Fatalf("statuses %s %s %s", st(0), st(1), st(2))
+	}
+	for _, a := range []string{"a", "b", "c"} {
+		m.index("message " + a + "/1")
+	}
+	m.replay()
+}
+
+func TestInterruptThenResume(t *testing.T) {
+	m := newSim(t, plans.Batch{}, 3, "a", "b")
+	m.settle()
+	for len(m.open) > 0 && m.open[0].stage != "invoke" {
+		m.end(func(openStage) bool { return true })
+		m.settle()
+	}
+	m.end(func(o openStage) bool { return m.agent(o) == "a" && o.stage == "invoke" })
+	m.settle()
+	m.fail = func(kernel.AgentID, int) *kernel.StageEndBody {
+		return &kernel.StageEndBody{Class: kernel.ClassCancelled, Reason: "host_gone", Status: "interrupted", Text: kernel.Sum([]byte("part"))}
+	}
+	m.end(func(o openStage) bool { return m.agent(o) == "b" })
+	m.put(kernel.RunInterrupted, "", "", kernel.InterruptedBody{Reason: "host_gone"})
+	m.endAll()
+	m.wantEnd(kernel.RunInterruptedSt, "host_gone")
+	m.index("message b/1") // partial text is kept
+	m.fail = nil
+	m.put(kernel.RunResumed, "", "", kernel.ResumedBody{By: "resume"})
+	m.endAll()
+	m.wantEnd(kernel.RunCompleted, "")
+	if n := strings.Count(strings.Join(m.log, "\n"), "message a/"); n != 1 {
+		t.Fatalf("the finished reply appears %d times", n)
+	}
+	m.index("message b/2")
+	m.replay()
+	if n := strings.Count(strings.Join(m.log, "\n"), "\ncommit"); n != 1 {
+		t.Fatalf("%d commits\n%s", n, strings.Join(m.log, "\n"))
+	}
+}
+
+func TestChangedSnapshotStartsNoAgent(t *testing.T) {
+	m := newSim(t, plans.Batch{}, 3, "a", "b")
+	m.settle()
+	m.end(func(openStage) bool { return true })
+	m.settle()
+	o := m.open[0]
+	m.open = m.open[1:]
+	m.put(kernel.StageFailed, o.attempt, "deliver", kernel.StageEndBody{Started: o.seq, Class: kernel.ClassExecution, Reason: kernel.ReasonSnapshotChanged})
+	m.endAll()
+	m.wantEnd(kernel.RunFailed, kernel.ReasonSnapshotChanged)
+	if strings.Contains(strings.Join(m.log, "\n"), "attempt.started") {
+		t.Fatal("an agent was started")
+	}
+}
+
+func TestApplyRefusesWhatCannotFollow(t *testing.T) {
+	m := newSim(t, plans.Direct{}, 1, "a")
+	ok := kernel.Record{V: 1, Run: "run_1", Seq: 2, Prev: m.s.Head.Hash, At: m.now, Kind: kernel.NoticeRec, Body: json.RawMessage(`{"code":"c","text":"t"}`)}
+	for name, change := range map[string]func(*kernel.Record){
+		"other run":       func(r *kernel.Record) { r.Run = "run_2" },
+		"hole":            func(r *kernel.Record) { r.Seq = 3 },
+		"other past":      func(r *kernel.Record) { r.Prev = kernel.Sum(nil) },
+		"created twice":   func(r *kernel.Record) { r.Kind = kernel.RunCreated; r.Body = json.RawMessage(`{}`) },
+		"unknown attempt": func(r *kernel.Record) { r.Kind = kernel.AttemptStarted; r.Attempt = "atp_no"; r.Body = json.RawMessage(`{}`) },
+		"unknown field":   func(r *kernel.Record) { r.Kind = kernel.StopRequested; r.Body = json.RawMessage(`{"x":1}`) },
+		"end of nothing": func(r *kernel.Record) {
+			r.Kind, r.Stage, r.Body = kernel.StageFinished, "freeze", json.RawMessage(`{"impl":"x","in":"","ms":1,"started":1,"version":1}`)
+		},
+	} {
+		s, r := clone(t, m), ok
+		change(&r)
+		if err := s.Apply(r); !kernel.IsKind(err, kernel.Invalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := clone(t, m).Apply(ok); err != nil {
+		t.Error(err)
+	}
+}
+
+func clone(t *testing.T, m *sim) *kernel.State {
+	t.Helper()
+	return newSim(t, m.plan, 1, "a").s
+}
