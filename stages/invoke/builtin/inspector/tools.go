@@ -109,8 +109,6 @@ func (s *scan) hasGo(dir string) bool {
 
 var (
 	goLine = regexp.MustCompile(`^(?:vet: )?((?:\./|\.\./)?[^\s:][^:]*\.(?:go|s|c|h|mod)):(\d+)(?::\d+)?: (.+)$`)
-	// What the machine lacks is not the project's fault.
-	goMissing = []string{"GOPROXY=off", "GOTOOLCHAIN=local", "dial tcp", "C compiler", "exec: \"gcc\"", "build constraints exclude all Go files"}
 )
 
 // vetOutput turns what go vet wrote into issues. Errors of the compiler and of
@@ -123,7 +121,7 @@ func (s *scan) vetOutput(dir, out string) {
 			continue
 		}
 		found = true
-		if lacks(m[3]) || m[3] == "too many errors" {
+		if work.GoLacks(m[3]) || m[3] == "too many errors" {
 			continue
 		}
 		name := path.Join(dir, filepath.ToSlash(m[1]))
@@ -137,15 +135,11 @@ func (s *scan) vetOutput(dir, out string) {
 		}
 		s.add(i)
 	}
-	if lacks(out) {
+	if work.GoLacks(out) {
 		s.note("go vet in %s needs modules or tools that are not on this machine; what depends on them was not checked.", work.Code(dir))
 	} else if !found {
 		s.note("go vet in %s failed: %s", work.Code(dir), work.Clip(work.Show(firstLine(out)), 300))
 	}
-}
-
-func lacks(text string) bool {
-	return slices.ContainsFunc(goMissing, func(m string) bool { return strings.Contains(text, m) })
 }
 
 // broken tells the compiler's errors from vet's advice by how they are worded.

@@ -125,3 +125,18 @@ func Find(name string) string {
 	}
 	return ""
 }
+
+// With returns env with one variable set, which replaces an earlier one.
+func With(env []string, kv string) []string {
+	name, _, _ := strings.Cut(kv, "=")
+	out := slices.DeleteFunc(slices.Clone(env), func(e string) bool { return strings.HasPrefix(e, name+"=") })
+	return append(out, kv)
+}
+
+// GoLacks reports whether the go command failed for want of something on this
+// machine (a module that was not downloaded, a newer Go, a C compiler), which
+// is not the project's fault.
+func GoLacks(text string) bool {
+	return slices.ContainsFunc([]string{"GOPROXY=off", "GOTOOLCHAIN=local", "dial tcp", "C compiler", `exec: "gcc"`,
+		"build constraints exclude all Go files"}, func(m string) bool { return strings.Contains(text, m) })
+}
