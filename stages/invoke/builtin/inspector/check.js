@@ -1,5 +1,5 @@
 // Parses each file of the list on stdin, as a script or a module, and runs none.
-const fs = require('fs'), vm = require('vm');
+const fs = require('fs'), vm = require('vm'), child = require('child_process');
 const names = JSON.parse(fs.readFileSync(0, 'utf8'));
 const params = ['exports', 'require', 'module', '__filename', '__dirname'];
 const out = [];
@@ -21,8 +21,10 @@ for (const path of names) {
     first = first || e;
   }
   if (good || !(first instanceof SyntaxError)) continue;
-  const head = String(first.stack).split('\n')[0];
-  const line = head.startsWith(path + ':') ? parseInt(head.slice(path.length + 1), 10) : 1;
-  out.push({ path, line: line || 1, text: String(first.message) });
+  // The error of a module does not say where it is; node --check prints it.
+  const lines = order[0] === script ? String(first.stack)
+    : String(child.spawnSync(process.execPath, ['--check', '--input-type=module', '-'], { input: code, timeout: 10000 }).stderr);
+  const at = /^(?:.*[\\/])?(?:\[stdin\]|[^\n]*?):(\d+)$/m.exec(lines);
+  out.push({ path, line: at ? parseInt(at[1], 10) : 1, text: String(first.message) });
 }
 process.stdout.write(JSON.stringify(out));

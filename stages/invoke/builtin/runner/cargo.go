@@ -31,7 +31,7 @@ func parseCargo(p places, out string) []failure {
 		} else if m := cargoAt.FindStringSubmatch(l); m != nil && message != "" {
 			if at := p.find(m[1]); at != "" {
 				line, _ := strconv.Atoi(m[2])
-				all = append(all, failure{name: "does not compile", path: at, line: line, message: message})
+				all = append(all, failure{build: true, path: at, line: line, message: message})
 			}
 			message = ""
 		} else if m := cargoPanic.FindStringSubmatch(l); m != nil && test != "" {

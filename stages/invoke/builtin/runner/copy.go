@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -25,50 +24,42 @@ var installed = []string{"node_modules", ".venv", "venv"}
 
 // copied is the copy that tests run in.
 type copied struct {
-	f       *work.Folder
-	base    string // our folder in the turn's state folder
-	root    string // the copy, links resolved
-	tools   work.Tools
-	refused string // why there is no copy
+	f     *work.Folder
+	base  string // our folder in the turn's state folder, links resolved
+	root  string // the copy
+	tools work.Tools
 }
 
-// prepare makes the copy and the folders that tests may write beside it.
-func (r *Runner) prepare(ctx context.Context, f *work.Folder, state string, suites []suite, emit work.Emit) (*copied, error) {
-	const op = "builtin.runner"
-	var total int64
-	for _, file := range f.Files {
-		total += file.Size
-	}
-	if total > maxCopy {
-		return &copied{refused: fmt.Sprintf("The workspace holds %s, more than is copied, so its tests were not run.", work.Bytes(total))}, nil
-	}
+// open makes our folder and those that tests may write beside the copy.
+func open(f *work.Folder, state string) (*copied, error) {
 	base, err := os.MkdirTemp(state, "runner-")
-	if err != nil {
-		return nil, kernel.E(op, kernel.ReadOnly, err, "the turn's state folder cannot be written")
+	if err == nil {
+		base, err = filepath.EvalSymlinks(base)
 	}
-	c := &copied{f: f, base: base}
-	end := emit.Tool("read", "Copy the workspace")
-	err = c.fill(ctx, suites)
-	end(err == nil)
+	c := &copied{f: f, base: base, root: filepath.Join(base, "copy")}
+	if err == nil {
+		err = os.Mkdir(c.root, 0o700)
+	}
+	if err == nil {
+		c.tools, err = work.NewTools(base)
+	}
 	if err != nil {
 		c.remove()
-		return nil, kernel.E(op, kernel.Unavailable, err, "the workspace could not be copied")
+		return nil, kernel.E("builtin.runner", kernel.ReadOnly, err, "the turn's state folder cannot be written")
 	}
 	return c, nil
 }
 
+// size is how much would be copied, in bytes.
+func (c *copied) size() int64 {
+	var total int64
+	for _, file := range c.f.Files {
+		total += file.Size
+	}
+	return total
+}
+
 func (c *copied) fill(ctx context.Context, suites []suite) error {
-	base, err := filepath.EvalSymlinks(c.base)
-	if err != nil {
-		return err
-	}
-	c.root = filepath.Join(base, "copy")
-	if err := os.Mkdir(c.root, 0o700); err != nil {
-		return err
-	}
-	if c.tools, err = work.NewTools(base); err != nil {
-		return err
-	}
 	to, err := os.OpenRoot(c.root)
 	if err != nil {
 		return err
@@ -161,7 +152,7 @@ var times = regexp.MustCompile(`(duration_ms:? )[\d.]+|(\()\d+(?:\.\d+)?m?s(\))|
 func (c *copied) scrub(out string) string {
 	out = strings.ReplaceAll(out, c.root+string(filepath.Separator), "")
 	out = strings.ReplaceAll(out, c.root, ".")
-	out = strings.ReplaceAll(out, filepath.Dir(c.root), "…")
+	out = strings.ReplaceAll(out, c.base, "…")
 	out = times.ReplaceAllString(out, "${1}${2}${4}${5}${6}_${3}")
 	return work.ShowLines(strings.ToValidUTF8(out, "\uFFFD"))
 }

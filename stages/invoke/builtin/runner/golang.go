@@ -43,7 +43,7 @@ func parseGo(p places, out string) []failure {
 		if m := goBuild.FindStringSubmatch(l); build && m != nil {
 			if name := p.find(m[1]); name != "" {
 				line, _ := strconv.Atoi(m[2])
-				all = append(all, failure{name: "does not compile", path: name, line: line, message: m[3]})
+				all = append(all, failure{build: true, path: name, line: line, message: m[3]})
 			}
 			continue
 		}
@@ -156,7 +156,7 @@ func once(all []failure) []failure {
 	seen := map[failure]bool{}
 	var out []failure
 	for _, f := range all {
-		key := failure{name: f.name, path: f.path, line: f.line}
+		key := failure{name: f.name, path: f.path, line: f.line, build: f.build}
 		if !seen[key] {
 			seen[key] = true
 			out = append(out, f)

@@ -16,6 +16,8 @@ var (
 	tapError  = regexp.MustCompile(`^(\s*)error: (.*)$`)
 	tapAt     = regexp.MustCompile(`^\s*location: '(.+):(\d+):\d+'`)
 	nodeFrame = regexp.MustCompile(`(?:\(|\bat |\s|^)((?:file://)?[^\s()'"]+\.[cm]?[jt]sx?):(\d+):\d+`)
+	nodeHead  = regexp.MustCompile(`^((?:file://)?\S+\.[cm]?[jt]sx?):(\d+)$`)
+	nodeThrow = regexp.MustCompile(`^(?:Uncaught )?(\w*Error)\b`)
 	nodeAt    = regexp.MustCompile(`^\s*at\s`)
 	nodeNone  = regexp.MustCompile(`(?m)^# tests 0$|^ℹ tests 0$|No tests found`)
 	nodeGone  = regexp.MustCompile(`(?:Cannot find (?:module|package)|Could not resolve) '([^'./][^']*)'|sh: (?:\d+: )?\S+: (?:command )?not found|ENOTCACHED`)
@@ -39,7 +41,11 @@ func parseNode(p places, out string) []failure {
 		for end < len(lines) && strings.TrimSpace(lines[end]) != "..." && !tapAny.MatchString(lines[end]) {
 			end++
 		}
-		if f, ok := tapTest(p, m[2], lines[i+1:end]); ok {
+		f, ok := tapTest(p, m[2], lines[i+1:end])
+		if at := p.find(m[2]); ok && at != "" {
+			f = tapFile(p, at, lines[:i], f)
+		}
+		if ok {
 			all = append(all, f)
 		}
 	}
@@ -79,13 +85,31 @@ func tapTest(p places, name string, lines []string) (failure, bool) {
 	if f.path == "" {
 		f.path, f.line = declared.path, declared.line
 	}
-	if at := p.find(name); f.path == "" && at != "" {
-		f.name, f.path, f.line = path.Base(at), at, 1
-	}
 	if f.path == "" {
 		f.path, f.line = path.Join(p.dir, "package.json"), 1
 	}
 	return f, true
+}
+
+// tapFile is for a file that failed as a whole, before or outside of its tests:
+// what it wrote stands before, as comments.
+func tapFile(p places, name string, before []string, f failure) failure {
+	f.name, f.path, f.line = path.Base(name), name, 1
+	for i := len(before) - 1; i >= 0 && strings.HasPrefix(before[i], "#"); i-- {
+		text := strings.TrimPrefix(strings.TrimPrefix(before[i], "#"), " ")
+		if m := nodeThrow.FindStringSubmatch(text); m != nil {
+			f.message = text
+			f.build = m[1] == "SyntaxError"
+		}
+		if m := nodeHead.FindStringSubmatch(text); m != nil {
+			if at := p.find(m[1]); at != "" {
+				f.path = at
+				f.line, _ = strconv.Atoi(m[2])
+				break
+			}
+		}
+	}
+	return f
 }
 
 // traces takes from each stack trace its first place in the project, in a test

@@ -1,10 +1,7 @@
 package runner
 
 import (
-	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -74,6 +71,7 @@ func sections(p places, lines []string, head, rule, frame *regexp.Regexp, name i
 			} else if name == 2 && l != "" && l[0] != ' ' && strings.Contains(l, "Error") {
 				f.message = l
 			}
+			f.build = strings.HasPrefix(f.message, "SyntaxError") || strings.HasPrefix(f.message, "IndentationError")
 		}
 		i--
 		if f.path == "" {
@@ -91,33 +89,4 @@ func firstPython(p places) string {
 		}
 	}
 	return p.dir
-}
-
-// hasPytest looks for pytest where the interpreter keeps its packages: beside
-// it (a virtual environment or a private build), and where systems put them.
-func hasPytest(python string) bool {
-	real, err := filepath.EvalSymlinks(python)
-	if err != nil {
-		real = python
-	}
-	roots := []string{filepath.Dir(filepath.Dir(python)), filepath.Dir(filepath.Dir(real)), "/usr", "/usr/local"}
-	if home, err := os.UserHomeDir(); err == nil {
-		roots = append(roots, filepath.Join(home, ".local"))
-		// A shim of pyenv stands for the version that its file names.
-		if strings.Contains(filepath.ToSlash(python), "/shims/") {
-			root := filepath.Dir(filepath.Dir(python))
-			b, _ := os.ReadFile(filepath.Join(root, "version"))
-			if v := strings.Fields(string(b)); len(v) > 0 && fs.ValidPath(v[0]) {
-				roots = []string{filepath.Join(root, "versions", v[0])}
-			}
-		}
-	}
-	for _, r := range roots {
-		for _, pattern := range []string{"lib/python3*/site-packages/pytest/__init__.py", "lib/python3*/dist-packages/pytest/__init__.py", "lib/python3/dist-packages/pytest/__init__.py"} {
-			if m, _ := filepath.Glob(filepath.Join(r, pattern)); len(m) > 0 {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -46,18 +46,29 @@ func (r *Runner) Run(ctx context.Context, turn work.Turn, emit work.Emit) (work.
 		return work.Report{}, err
 	}
 	defer f.Close()
-	suites, notes := find(f)
-	if len(suites) == 0 {
-		return nothing(strings.Join(append([]string{"No tests to run were found."}, notes...), "\n\n")), nil
-	}
-
-	c, err := r.prepare(ctx, f, turn.State, suites, emit)
+	c, err := open(f, turn.State)
 	if err != nil {
 		return work.Report{}, err
 	}
 	defer c.remove()
-	if c.refused != "" {
-		return nothing(c.refused), nil
+	suites, notes := find(f, func(argv ...string) bool {
+		res, err := r.run.Run(ctx, kernel.Command{Argv: argv, Dir: c.base, Env: c.tools.Env, Timeout: 20 * time.Second, Write: c.tools.Write, Confine: true})
+		return err == nil && res.Exit == 0
+	})
+	if len(suites) == 0 {
+		if len(notes) == 0 {
+			notes = []string{"No tests to run were found."}
+		}
+		return nothing(strings.Join(notes, "\n\n")), nil
+	}
+	if size := c.size(); size > maxCopy {
+		return nothing(fmt.Sprintf("The workspace holds %s, more than is copied, so its tests were not run.", work.Bytes(size))), nil
+	}
+	end := emit.Tool("read", "Copy the workspace")
+	err = c.fill(ctx, suites)
+	end(err == nil)
+	if err != nil {
+		return work.Report{}, kernel.E("builtin.runner", kernel.Unavailable, err, "the workspace could not be copied")
 	}
 	rep := &report{emit: emit, notes: notes}
 	deadline := time.Now().Add(r.limit)
@@ -113,7 +124,7 @@ func (r *Runner) suite(ctx context.Context, c *copied, s suite, limit time.Durat
 		if len(ran.failures) == 0 {
 			ran.failures = []failure{{name: s.shown, path: s.manifest, line: s.line, message: fmt.Sprintf("exit %d; the output names no place", res.Exit)}}
 		}
-		ran.end = fmt.Sprintf("failed with exit %d: %s", res.Exit, work.Count(len(ran.failures), "failing test", "failing tests"))
+		ran.end = fmt.Sprintf("failed with exit %d: %s", res.Exit, tally(ran.failures))
 	}
 	ran.evidence = r.evidence(s, res, ran.end, c, rep.emit)
 	rep.add(ran)
@@ -154,11 +165,31 @@ func limitText(d time.Duration) string {
 }
 
 // failure is a failing test; path and line are where its output says it failed.
+// One with build set is no test: it kept tests from being run. The report says
+// so; the finding is the inspector's.
 type failure struct {
 	name    string
 	path    string
 	line    int
 	message string
+	build   bool
+}
+
+func tally(all []failure) string {
+	build := 0
+	for _, f := range all {
+		if f.build {
+			build++
+		}
+	}
+	var parts []string
+	if n := len(all) - build; n > 0 {
+		parts = append(parts, work.Count(n, "failing test", "failing tests"))
+	}
+	if build > 0 {
+		parts = append(parts, work.Count(build, "place that does not build", "places that do not build"))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // outcome is how a suite ended.
@@ -191,6 +222,9 @@ func (r *report) add(o outcome) {
 		return strings.Compare(a.name, b.name)
 	})
 	for _, f := range o.failures[:min(len(o.failures), maxFailures)] {
+		if f.build {
+			continue
+		}
 		r.emit.Outcome(work.Finding(id, "high", "failing test: "+f.name, f.message, f.path, f.line, o.evidence), nil)
 	}
 	r.ran = append(r.ran, o)
@@ -209,6 +243,9 @@ func (r *report) write() work.Report {
 			place := f.path
 			if f.line > 0 {
 				place = fmt.Sprintf("%s:%d", f.path, f.line)
+			}
+			if f.build {
+				f.name = "does not build"
 			}
 			fmt.Fprintf(&t, "\n- HIGH %s: %s", work.Code(place), work.Show(f.name))
 			if f.message != "" {

@@ -46,16 +46,19 @@ const maxSuites = 4
 
 // detectors look for tests in one folder. Each returns the suite, or why there
 // is one that cannot be run; neither if there is none.
-var detectors = []func(f *work.Folder, dir string) (*suite, string){goSuite, nodeSuite, pythonSuite, cargoSuite}
+var detectors = []func(f *work.Folder, dir string, try probe) (*suite, string){goSuite, nodeSuite, pythonSuite, cargoSuite}
+
+// probe starts a command and reports whether it ended with exit 0.
+type probe func(argv ...string) bool
 
 // find looks at the top of the workspace, and below it if there is nothing.
-func find(f *work.Folder) (suites []suite, notes []string) {
-	suites, notes = detect(f, ".")
+func find(f *work.Folder, try probe) (suites []suite, notes []string) {
+	suites, notes = detect(f, ".", try)
 	if len(suites) > 0 || len(notes) > 0 {
 		return suites, notes
 	}
 	for _, dir := range below(f) {
-		s, n := detect(f, dir)
+		s, n := detect(f, dir, try)
 		suites, notes = append(suites, s...), append(notes, n...)
 	}
 	if len(suites) > maxSuites {
@@ -65,9 +68,9 @@ func find(f *work.Folder) (suites []suite, notes []string) {
 	return suites, notes
 }
 
-func detect(f *work.Folder, dir string) (suites []suite, notes []string) {
+func detect(f *work.Folder, dir string, try probe) (suites []suite, notes []string) {
 	for _, d := range detectors {
-		s, note := d(f, dir)
+		s, note := d(f, dir, try)
 		if s != nil {
 			suites = append(suites, *s)
 		}
@@ -113,7 +116,7 @@ func anyFile(f *work.Folder, dir string, ok func(rel string) bool) bool {
 
 func never(string) bool { return false }
 
-func goSuite(f *work.Folder, dir string) (*suite, string) {
+func goSuite(f *work.Folder, dir string, _ probe) (*suite, string) {
 	mod := path.Join(dir, "go.mod")
 	if !f.Has(mod) || !anyFile(f, dir, func(rel string) bool { return strings.HasSuffix(rel, "_test.go") }) {
 		return nil, ""
@@ -132,7 +135,7 @@ func goSuite(f *work.Folder, dir string) (*suite, string) {
 		parse: parseGo, lacks: goLacks, empty: never, vars: work}, ""
 }
 
-func nodeSuite(f *work.Folder, dir string) (*suite, string) {
+func nodeSuite(f *work.Folder, dir string, _ probe) (*suite, string) {
 	manifest := path.Join(dir, "package.json")
 	b, err := f.Read(manifest)
 	if !f.Has(manifest) || err != nil {
@@ -180,7 +183,7 @@ func nodeTest(rel string) bool {
 		strings.HasSuffix(stem, "_test") || strings.Contains("/"+path.Dir(rel)+"/", "/test/")
 }
 
-func pythonSuite(f *work.Folder, dir string) (*suite, string) {
+func pythonSuite(f *work.Folder, dir string, try probe) (*suite, string) {
 	if !anyFile(f, dir, pythonTest) {
 		return nil, ""
 	}
@@ -215,7 +218,7 @@ func pythonSuite(f *work.Folder, dir string) (*suite, string) {
 	}
 	s := &suite{dir: dir, manifest: manifest, line: 1, lacks: pythonLacks, parse: parsePython,
 		empty: func(out string) bool { return pythonNone.MatchString(out) }}
-	args := pythonArgs(f, dir, python)
+	args := pythonArgs(f, dir, try(python, "-c", "import pytest"))
 	s.shown, s.argv = shown+" "+strings.Join(args, " "), append([]string{python}, args...)
 	s.vars = func(d string) []string {
 		if exists(filepath.Join(d, "src")) {
@@ -231,10 +234,9 @@ func pythonTest(rel string) bool {
 	return path.Ext(base) == ".py" && (strings.HasPrefix(base, "test_") || strings.HasSuffix(base, "_test.py") || base == "tests.py")
 }
 
-// pythonArgs chooses pytest where this Python has it, without starting it: its
-// package lies in one of the places where this interpreter keeps packages.
-func pythonArgs(f *work.Folder, dir, python string) []string {
-	if hasPytest(python) {
+// pythonArgs chooses pytest where this Python has it, else unittest.
+func pythonArgs(f *work.Folder, dir string, pytest bool) []string {
+	if pytest {
 		return []string{"-m", "pytest", "-q"}
 	}
 	for _, tests := range []string{"tests", "test"} {
@@ -250,7 +252,7 @@ func exists(name string) bool {
 	return err == nil
 }
 
-func cargoSuite(f *work.Folder, dir string) (*suite, string) {
+func cargoSuite(f *work.Folder, dir string, _ probe) (*suite, string) {
 	manifest := path.Join(dir, "Cargo.toml")
 	if !f.Has(manifest) || !anyFile(f, dir, func(rel string) bool {
 		if path.Ext(rel) != ".rs" {

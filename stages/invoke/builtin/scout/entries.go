@@ -45,7 +45,7 @@ func mains(ctx context.Context, f *work.Folder) []string {
 		case path.Ext(base) == ".go" && !strings.HasSuffix(base, "_test.go") && !seen[dir]:
 			if b, err := f.Read(file.Path); err == nil && goMain(b) {
 				seen[dir] = true
-				lines = append(lines, "Go program "+work.Code("./"+strings.TrimSuffix(dir, "/")))
+				lines = append(lines, "Go program "+work.Code(strings.TrimSuffix("./"+dir, "/")))
 			}
 		case path.Ext(base) == ".py":
 			if b, err := f.Read(file.Path); err == nil && (base == "__main__.py" || pythonMain.Match(b)) {
