@@ -379,12 +379,16 @@ func TestApplyRefusesWhatCannotFollow(t *testing.T) {
 	m := newSim(t, plans.Direct{}, 1, "a")
 	ok := kernel.Record{V: 1, Run: "run_1", Seq: 2, Prev: m.s.Head.Hash, At: m.now, Kind: kernel.NoticeRec, Body: json.RawMessage(`{"code":"c","text":"t"}`)}
 	for name, change := range map[string]func(*kernel.Record){
-		"other run":       func(r *kernel.Record) { r.Run = "run_2" },
-		"hole":            func(r *kernel.Record) { r.Seq = 3 },
-		"other past":      func(r *kernel.Record) { r.Prev = kernel.Sum(nil) },
-		"created twice":   func(r *kernel.Record) { r.Kind = kernel.RunCreated; r.Body = json.RawMessage(`{}`) },
-		"unknown attempt": func(r *kernel.Record) { r.Kind = kernel.AttemptStarted; r.Attempt = "atp_no"; r.Body = json.RawMessage(`{}`) },
-		"unknown field":   func(r *kernel.Record) { r.Kind = kernel.StopRequested; r.Body = json.RawMessage(`{"x":1}`) },
+		"other run":     func(r *kernel.Record) { r.Run = "run_2" },
+		"hole":          func(r *kernel.Record) { r.Seq = 3 },
+		"other past":    func(r *kernel.Record) { r.Prev = kernel.Sum(nil) },
+		"created twice": func(r *kernel.Record) { r.Kind = kernel.RunCreated; r.Body = json.RawMessage(`{}`) },
+		"unknown attempt": func(r *kernel.Record) {
+			r.Kind = kernel.AttemptStarted
+			r.Attempt = "atp_no"
+			r.Body = json.RawMessage(`{}`)
+		},
+		"unknown field": func(r *kernel.Record) { r.Kind = kernel.StopRequested; r.Body = json.RawMessage(`{"x":1}`) },
 		"end of nothing": func(r *kernel.Record) {
 			r.Kind, r.Stage, r.Body = kernel.StageFinished, "freeze", json.RawMessage(`{"impl":"x","in":"","ms":1,"started":1,"version":1}`)
 		},

@@ -1,0 +1,27 @@
+package bus_test
+
+import (
+	"testing"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/ThreeDotsLabs/watermill/pubsub/tests"
+
+	"witan/bus"
+)
+
+// TestWatermillSuite runs Watermill's universal suite with guaranteed order.
+func TestWatermillSuite(t *testing.T) {
+	tests.TestPubSub(t, tests.Features{
+		ConsumerGroups:                      false,
+		ExactlyOnceDelivery:                 true,
+		GuaranteedOrder:                     true,
+		GuaranteedOrderWithSingleSubscriber: true,
+		Persistent:                          false,
+		RestartServiceCommand:               nil,
+		RequireSingleInstance:               true,
+		NewSubscriberReceivesOldMessages:    false,
+	}, func(t *testing.T) (message.Publisher, message.Subscriber) {
+		b := bus.New(bus.Config{Buffer: 1024, Replay: true})
+		return b, b
+	}, nil)
+}
