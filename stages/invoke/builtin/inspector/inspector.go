@@ -1,6 +1,7 @@
 package inspector
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -31,8 +32,7 @@ func (in *Inspector) Info() work.Info {
 	return work.Info{ID: id, Name: "Inspector", Doc: "checks every file without running it: conflicts, secrets, links, data files, vet and syntax errors"}
 }
 
-// issue is a finding before it has an identity. hide is text of the line that
-// evidence must not repeat.
+// issue is a finding before it has an identity.
 type issue struct {
 	check    string
 	severity string
@@ -40,7 +40,6 @@ type issue struct {
 	detail   string
 	path     string
 	line     int
-	hide     []string
 }
 
 // scan is one turn of the inspector.
@@ -140,7 +139,7 @@ func (s *scan) file(file work.File, b []byte) {
 	}
 }
 
-// add keeps an issue unless a comment in the file says that it is on purpose.
+// add keeps an issue until settle.
 func (s *scan) add(i issue) { s.issues = append(s.issues, i) }
 
 // report drops what is ignored or reported twice, orders the rest, sends it and
@@ -229,22 +228,9 @@ func (s *scan) send(i issue, emit work.Emit) {
 		emit.Outcome(o, content)
 		ids = append(ids, o.ID)
 	} else if b, err = s.f.Read(i.path); err == nil {
-		o, content := work.Excerpt(id, i.path, i.line, b, i.mask)
+		o, content := work.Excerpt(id, i.path, i.line, b, masked(bytes.Contains(b, []byte("PRIVATE KEY"))))
 		emit.Outcome(o, content)
 		ids = append(ids, o.ID)
 	}
 	emit.Outcome(work.Finding(id, i.severity, i.title, i.detail, i.path, i.line, ids...), nil)
-}
-
-// mask hides the issue's secrets in a line of evidence.
-func (i issue) mask(line string) string {
-	for _, h := range i.hide {
-		line = strings.ReplaceAll(line, h, hidden(h))
-	}
-	return line
-}
-
-// hidden keeps as much of a secret as is needed to recognise its kind.
-func hidden(s string) string {
-	return s[:min(4, len(s)/4)] + "…[hidden]"
 }

@@ -179,7 +179,7 @@ func (d *document) headings(lines []string) {
 			d.anchors[fold(m[1])] = true
 			text = strings.TrimSuffix(text, m[0])
 		}
-		slug := fold(htmlTag.ReplaceAllString(mdInside.ReplaceAllString(text, "$1"), ""))
+		slug := fold(plainHeading(text))
 		if n := count[slug]; n > 0 {
 			d.anchors[fmt.Sprintf("%s%d", slug, n)] = true
 		} else {
@@ -201,6 +201,16 @@ func (d *document) headings(lines []string) {
 	for _, m := range mdNamed.FindAllStringSubmatch(all, -1) {
 		d.anchors[fold(m[1])] = true
 	}
+}
+
+// plainHeading is a heading without links and tags; what stands in a code span
+// is kept as it is.
+func plainHeading(text string) string {
+	parts := strings.Split(text, "`")
+	for i := 0; i < len(parts); i += 2 {
+		parts[i] = htmlTag.ReplaceAllString(mdInside.ReplaceAllString(parts[i], "$1"), "")
+	}
+	return strings.Join(parts, "")
 }
 
 // fold reduces a heading or an anchor to its letters and digits. Renderers

@@ -18,10 +18,12 @@ func fixture(name string) bool {
 	if path.Ext(name) == ".txtar" {
 		return true
 	}
+	tests := false
 	for part := range strings.SplitSeq(path.Dir(name), "/") {
-		if slices.Contains(onPurpose, part) {
+		if slices.Contains(onPurpose, part) || tests && part == "data" {
 			return true
 		}
+		tests = tests || part == "test" || part == "tests"
 	}
 	return false
 }
@@ -29,6 +31,7 @@ func fixture(name string) bool {
 // isTest reports whether a file is a test or lies among tests.
 func isTest(name string) bool {
 	base := path.Base(name)
+	base = strings.TrimSuffix(base, ".tmpl")
 	stem := strings.TrimSuffix(base, path.Ext(base))
 	if strings.HasSuffix(stem, "_test") || strings.HasSuffix(stem, ".test") || strings.HasSuffix(stem, ".spec") || strings.HasSuffix(stem, "_spec") ||
 		strings.HasPrefix(base, "test_") || base == "conftest.py" {

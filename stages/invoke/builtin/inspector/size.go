@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"path"
 
 	"witan/kernel"
 	"witan/stages/invoke/builtin/work"
@@ -50,7 +51,8 @@ func (s *scan) binary(file work.File, b []byte) bool {
 	if what == "" {
 		return false
 	}
-	if s.kept(file) {
+	// A .syso file is what Go links in: it is there on purpose.
+	if s.kept(file) && path.Ext(file.Path) != ".syso" {
 		s.add(issue{check: "binary", severity: "medium", title: "compiled binary among sources", detail: what + ".", path: file.Path, line: 1})
 	}
 	return true

@@ -78,6 +78,7 @@ func (s *scan) vet(run kernel.Runner, t work.Tools, emit work.Emit) {
 		modules = modules[:maxModules]
 	}
 	clean := true
+	var lacking []string
 	for _, dir := range modules {
 		if !s.hasGo(dir) {
 			continue
@@ -92,8 +93,13 @@ func (s *scan) vet(run kernel.Runner, t work.Tools, emit work.Emit) {
 		}
 		if res.Exit != 0 {
 			clean = false
-			s.vetOutput(dir, string(res.Stdout)+string(res.Stderr))
+			if s.vetOutput(dir, string(res.Stdout)+string(res.Stderr)) {
+				lacking = append(lacking, work.Code(dir))
+			}
 		}
+	}
+	if len(lacking) > 0 {
+		s.note("go vet in %s needs modules or tools that are not on this machine; what depends on them was not checked.", strings.Join(lacking, ", "))
 	}
 	if clean {
 		zero := 0
@@ -111,9 +117,10 @@ var (
 	goLine = regexp.MustCompile(`^(?:vet: )?((?:\./|\.\./)?[^\s:][^:]*\.(?:go|s|c|h|mod)):(\d+)(?::\d+)?: (.+)$`)
 )
 
-// vetOutput turns what go vet wrote into issues. Errors of the compiler and of
-// the type checker are the same errors twice.
-func (s *scan) vetOutput(dir, out string) {
+// vetOutput turns what go vet wrote into issues and reports whether the machine
+// lacks something. Errors of the compiler and of the type checker are the same
+// errors twice.
+func (s *scan) vetOutput(dir, out string) (lacks bool) {
 	found := false
 	for l := range strings.Lines(out) {
 		m := goLine.FindStringSubmatch(strings.TrimRight(l, "\r\n"))
@@ -135,16 +142,16 @@ func (s *scan) vetOutput(dir, out string) {
 		}
 		s.add(i)
 	}
-	if work.GoLacks(out) {
-		s.note("go vet in %s needs modules or tools that are not on this machine; what depends on them was not checked.", work.Code(dir))
-	} else if !found {
+	lacks = work.GoLacks(out)
+	if !lacks && !found {
 		s.note("go vet in %s failed: %s", work.Code(dir), work.Clip(work.Show(firstLine(out)), 300))
 	}
+	return lacks
 }
 
 // broken tells the compiler's errors from vet's advice by how they are worded.
 var broken = regexp.MustCompile(`^(undefined:|syntax error|expected |declared and not used|cannot use |missing return|not enough arguments|too many arguments|` +
-	`no required module|found packages|invalid operation|assignment mismatch|undeclared|import cycle|missing go.sum)|imported and not used|redeclared`)
+	`no required module|found packages|invalid operation|assignment mismatch|undeclared|import cycle|missing go.sum)|imported and not used|redeclared|is not in std`)
 
 func firstLine(s string) string {
 	for l := range strings.Lines(s) {
