@@ -1,0 +1,252 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/options"
+
+	"witan/kernel"
+)
+
+// Sizes; pinned in FORMAT where Badger needs the same value again.
+const (
+	memtable       = 8 << 20
+	valueThreshold = 1 << 20 // above every value we write: the value log stays empty
+	minFree        = 48 << 20
+)
+
+// Options of Open.
+type Options struct {
+	Dir        string
+	Encryption bool // of a new directory; FORMAT decides for an old one
+	Log        *slog.Logger
+	// Free replaces the question for free space, in tests.
+	Free func(dir string) (int64, error)
+	// Crash is called at named points, in crash tests. Nil in production.
+	Crash func(point string)
+}
+
+// DB is an open data directory.
+type DB struct {
+	*badger.DB
+	Dir     string
+	Format  Format
+	lock    *Lock
+	master  []byte
+	free    func(string) (int64, error)
+	crash   func(string)
+	unwell  atomic.Pointer[string] // first error that Badger logged
+	Damaged []Damage               // what was found and set aside while opening
+}
+
+// Open takes the lock, checks what Badger would not, and opens the database.
+func Open(ctx context.Context, o Options) (_ *DB, err error) {
+	const op = "db.Open"
+	if o.Free == nil {
+		o.Free = free
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	for _, sub := range []string{"", "db", "packs", "stat", "quarantine", "snapshots"} {
+		if sub == "db" { // only now: FORMAT must come first
+			continue
+		}
+		if err := os.MkdirAll(filepath.Join(o.Dir, sub), 0o700); err != nil {
+			return nil, DiskError(op, o.Dir, err)
+		}
+	}
+	lock, err := TakeLock(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	d := &DB{Dir: o.Dir, lock: lock, free: o.Free, crash: o.Crash}
+	defer func() {
+		if err != nil {
+			lock.Release()
+		}
+	}()
+	if err := d.Guard(0); err != nil {
+		return nil, err
+	}
+	if err := d.format(o.Encryption); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(d.path("db"), 0o700); err != nil {
+		return nil, DiskError(op, o.Dir, err)
+	}
+	if d.Damaged, err = setAsideDamagedLogs(o.Dir); err != nil {
+		return nil, err
+	}
+	if err := os.Remove(d.path(sealFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, DiskError(op, o.Dir, err)
+	}
+	if d.DB, err = badger.Open(d.badgerOptions(o.Log)); err != nil {
+		return nil, openError(o.Dir, err)
+	}
+	return d, nil
+}
+
+func (d *DB) path(elem ...string) string { return filepath.Join(append([]string{d.Dir}, elem...)...) }
+
+// format reads FORMAT or makes it, and finds the key.
+func (d *DB) format(encryption bool) error {
+	f, err := ReadFormat(d.Dir)
+	if kernel.IsKind(err, kernel.NotFound) {
+		if f, err = newFormat(encryption); err != nil {
+			return err
+		}
+		if encryption {
+			if d.master, err = newKey(&f); err != nil {
+				return err
+			}
+		}
+		f.Sum = f.sum()
+		d.Format = f
+		if err := f.write(d.Dir); err != nil {
+			return DiskError("db.format", d.Dir, err)
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	d.Format = f
+	if f.Encryption {
+		d.master, err = loadKey(f)
+	}
+	return err
+}
+
+func (d *DB) badgerOptions(log *slog.Logger) badger.Options {
+	opt := badger.DefaultOptions(d.path("db")).
+		WithSyncWrites(true).
+		WithMemTableSize(d.Format.Memtable).
+		WithNumMemtables(2).
+		WithNumLevelZeroTables(2).
+		WithNumLevelZeroTablesStall(8).
+		WithNumCompactors(0). // idle is idle: Compact does it on demand
+		WithBaseTableSize(2 << 20).
+		WithValueThreshold(valueThreshold).
+		WithValueLogFileSize(16 << 20).
+		WithCompression(options.None).
+		WithBlockCacheSize(0).
+		WithIndexCacheSize(0).
+		WithMetricsEnabled(false).
+		WithVerifyValueChecksum(true).
+		WithDetectConflicts(true).
+		WithLogger(&badgerLog{log, &d.unwell})
+	if d.master != nil {
+		opt = opt.WithEncryptionKey(subkey(d.master, "db")).WithIndexCacheSize(1 << 20)
+	}
+	return opt
+}
+
+// PackKey is the key of the pack files, nil without encryption.
+func (d *DB) PackKey() []byte {
+	if d.master == nil {
+		return nil
+	}
+	return subkey(d.master, "packs")
+}
+
+// Unwell is the first error that Badger reported by logging it only.
+func (d *DB) Unwell() string {
+	if p := d.unwell.Load(); p != nil {
+		return *p
+	}
+	return ""
+}
+
+// At ends the process in crash tests.
+func (d *DB) At(point string) {
+	if d.crash != nil {
+		d.crash(point)
+	}
+}
+
+// Guard refuses to write n more bytes when the disk would come near full:
+// Badger maps its files, and a full disk kills the process inside it.
+func (d *DB) Guard(n int64) error {
+	got, err := d.free(d.Dir)
+	if err != nil {
+		return DiskError("db.Guard", d.Dir, err)
+	}
+	if got < minFree+4*n {
+		return kernel.E("db.Guard", kernel.NoSpace, nil, "the disk of %s is nearly full (%d MiB free)", d.Dir, got>>20).
+			WithNext("free some space (at least %d MiB) and go on; nothing is lost", (minFree+4*n)>>20)
+	}
+	return nil
+}
+
+// Commit commits a transaction and classifies its error.
+func (d *DB) Commit(txn *badger.Txn) error {
+	err := txn.Commit()
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, badger.ErrConflict):
+		return kernel.E("db.Commit", kernel.Conflict, err, "somebody else wrote first")
+	}
+	return DiskError("db.Commit", d.Dir, err)
+}
+
+// Close closes the database and seals it.
+func (d *DB) Close() error {
+	err := d.DB.Close()
+	if err == nil {
+		err = writeSeal(d.Dir)
+	}
+	return errors.Join(err, d.lock.Release())
+}
+
+// DiskError tells a full and a read-only disk apart from the rest.
+func DiskError(op, dir string, err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
+		return kernel.E(op, kernel.NoSpace, err, "the disk of %s is full", dir).WithNext("free some space and go on; nothing is lost")
+	case errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission):
+		return kernel.E(op, kernel.ReadOnly, err, "%s cannot be written", dir).WithNext("check its permissions, or use --home")
+	case errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrExist):
+		return kernel.E(op, kernel.ReadOnly, err, "%s is not a folder", dir).WithNext("use --home with a folder")
+	}
+	return kernel.E(op, kernel.Internal, err, "the database in %s failed", dir)
+}
+
+func openError(dir string, err error) error {
+	text := err.Error()
+	for _, sign := range []string{"checksum", "Checksum", "corrupt", "Encryption key mismatch", "manifest", "MANIFEST", "magic", "file does not exist", "Table", "table"} {
+		if strings.Contains(text, sign) {
+			return kernel.E("db.Open", kernel.Corrupt, err, "the database in %s cannot be opened", dir).
+				WithNext("run witan check; restore from a backup if it names damage; nothing was changed")
+		}
+	}
+	return DiskError("db.Open", dir, err)
+}
+
+// badgerLog keeps Badger's errors: some of them are not returned to anybody.
+type badgerLog struct {
+	log    *slog.Logger
+	unwell *atomic.Pointer[string]
+}
+
+func (l *badgerLog) Errorf(f string, a ...any) {
+	s := strings.TrimSpace(fmt.Sprintf(f, a...))
+	l.unwell.CompareAndSwap(nil, &s)
+	l.log.Error("badger", "text", s)
+}
+func (l *badgerLog) Warningf(f string, a ...any) {
+	l.log.Warn("badger", "text", strings.TrimSpace(fmt.Sprintf(f, a...)))
+}
+func (l *badgerLog) Infof(string, ...any)  {}
+func (l *badgerLog) Debugf(string, ...any) {}

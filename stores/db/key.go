@@ -1,0 +1,180 @@
+package db
+
+import (
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/99designs/keyring"
+
+	"witan/kernel"
+)
+
+const (
+	keyBytes    = 32
+	keyringWait = 2 * time.Second // a hanging key service must not hang us
+	service     = "witan"
+)
+
+// KeyFileEnv names the variable that overrides where the key file is.
+const KeyFileEnv = "WITAN_KEY_FILE"
+
+// keyFile is where the key of a data directory is kept without a keyring:
+// outside of the directory, so that a copy of it is worth nothing alone.
+func keyFile(id string) (string, error) {
+	if p := os.Getenv(KeyFileEnv); p != "" {
+		return filepath.Abs(p)
+	}
+	base := os.Getenv("XDG_CONFIG_HOME")
+	if base == "" {
+		var err error
+		if base, err = os.UserConfigDir(); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(base, "witan", "keys", id+".key"), nil
+}
+
+// ring opens the system's keyring, if there is one that asks nothing.
+func ring() (keyring.Keyring, error) {
+	if runtime.GOOS == "linux" && os.Getenv("DBUS_SESSION_BUS_ADDRESS") == "" || os.Getenv(KeyFileEnv) != "" {
+		return nil, keyring.ErrNoAvailImpl
+	}
+	return keyring.Open(keyring.Config{ServiceName: service, KeychainTrustApplication: true,
+		AllowedBackends: []keyring.BackendType{keyring.SecretServiceBackend, keyring.KWalletBackend, keyring.KeychainBackend, keyring.WinCredBackend}})
+}
+
+// timed bounds a call into the keyring.
+func timed[T any](f func() (T, error)) (T, error) {
+	type res struct {
+		v   T
+		err error
+	}
+	c := make(chan res, 1)
+	go func() { v, err := f(); c <- res{v, err} }()
+	t := time.NewTimer(keyringWait)
+	defer t.Stop()
+	select {
+	case r := <-c:
+		return r.v, r.err
+	case <-t.C:
+		var zero T
+		return zero, errors.New("the keyring does not answer")
+	}
+}
+
+// newKey makes the master key of a new directory and stores it.
+func newKey(f *Format) ([]byte, error) {
+	key := make([]byte, keyBytes)
+	if _, err := rand.Read(key); err != nil {
+		return nil, err
+	}
+	_, err := timed(func() (struct{}, error) {
+		r, err := ring()
+		if err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, r.Set(keyring.Item{Key: f.ID, Data: key, Label: "Witan history", Description: "encryption key"})
+	})
+	if err == nil {
+		f.Key = "keyring"
+		return key, nil
+	}
+	path, err := keyFile(f.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, kernel.E("db.newKey", kernel.ReadOnly, err, "the folder for the key cannot be made").WithNext("set %s, or encryption = false", KeyFileEnv)
+	}
+	f.Key = "file"
+	if old, err := readKey(path); err == nil { // a key that was shared on purpose
+		return old, nil
+	}
+	if err := WriteFile(path, []byte(hex.EncodeToString(key)+"\n")); err != nil {
+		return nil, kernel.E("db.newKey", kernel.ReadOnly, err, "the key file cannot be written").WithNext("set %s, or encryption = false", KeyFileEnv)
+	}
+	return key, nil
+}
+
+func readKey(path string) ([]byte, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	key, err := hex.DecodeString(strings.TrimSpace(string(b)))
+	if err != nil || len(key) != keyBytes {
+		return nil, fmt.Errorf("%s does not hold a key", path)
+	}
+	return key, nil
+}
+
+// loadKey finds the key of an existing directory. Nothing is made up.
+func loadKey(f Format) ([]byte, error) {
+	const op = "db.loadKey"
+	if f.Key == "keyring" {
+		item, err := timed(func() (keyring.Item, error) {
+			r, err := ring()
+			if err != nil {
+				return keyring.Item{}, err
+			}
+			return r.Get(f.ID)
+		})
+		if err != nil || len(item.Data) != keyBytes {
+			return nil, kernel.E(op, kernel.ReadOnly, err, "the key of this history is not in the keyring").
+				WithNext("unlock the keyring and try again; nothing was changed")
+		}
+		return item.Data, nil
+	}
+	path, err := keyFile(f.ID)
+	if err != nil {
+		return nil, err
+	}
+	key, err := readKey(path)
+	if err != nil {
+		return nil, kernel.E(op, kernel.ReadOnly, err, "the key of this history cannot be read").
+			WithNext("bring %s back, or point %s at it; nothing was changed", path, KeyFileEnv)
+	}
+	return key, nil
+}
+
+// subkey derives the key for one use.
+func subkey(master []byte, use string) []byte {
+	k, err := hkdf.Key(sha256.New, master, nil, "witan/"+use+"/1", keyBytes)
+	if err != nil {
+		panic(err) // only for impossible lengths
+	}
+	return k
+}
+
+// KeyLocation says in words where the key is.
+func KeyLocation(f Format) string {
+	switch {
+	case !f.Encryption:
+		return "history is not encrypted (encryption = false)"
+	case f.Key == "keyring":
+		return "history is encrypted; the key is in the system's keyring as " + service + "/" + f.ID
+	}
+	path, _ := keyFile(f.ID)
+	return "history is encrypted; there is no keyring, the key is in the file " + path
+}
+
+// PackKey is the key of the pack files of a directory that is not open.
+func PackKey(f Format) ([]byte, error) {
+	if !f.Encryption {
+		return nil, nil
+	}
+	m, err := loadKey(f)
+	if err != nil {
+		return nil, err
+	}
+	return subkey(m, "packs"), nil
+}
