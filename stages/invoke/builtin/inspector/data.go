@@ -190,7 +190,8 @@ func checkYAML(b []byte) (line int, err error) {
 			return line, errors.New(text)
 		}
 		if dup := duplicate(&n, 0); dup != nil {
-			return dup.Line, fmt.Errorf("key %q is given twice", work.Clip(dup.Value, 80))
+			// YAML has more line ends than editors count.
+			return min(dup.Line, lineAt(src, len(src))), fmt.Errorf("key %q is given twice", work.Clip(dup.Value, 80))
 		}
 	}
 }

@@ -120,8 +120,14 @@ func (s *scan) content() {
 	}
 }
 
+// file checks one file. A parser that panics on it costs that file only.
 func (s *scan) file(file work.File, b []byte) {
 	name := file.Path
+	defer func() {
+		if p := recover(); p != nil {
+			s.notes = append(s.notes, fmt.Sprintf("%s could not be checked.", work.Code(name)))
+		}
+	}()
 	if s.binary(file, b) {
 		return
 	}

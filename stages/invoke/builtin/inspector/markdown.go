@@ -203,14 +203,14 @@ func (d *document) headings(lines []string) {
 	}
 }
 
-// plainHeading is a heading without links and tags; what stands in a code span
-// is kept as it is.
+// plainHeading is a heading without links and tags. Brackets in code are no
+// links; fold would drop them in any case.
 func plainHeading(text string) string {
 	parts := strings.Split(text, "`")
-	for i := 0; i < len(parts); i += 2 {
-		parts[i] = htmlTag.ReplaceAllString(mdInside.ReplaceAllString(parts[i], "$1"), "")
+	for i := 1; i < len(parts); i += 2 {
+		parts[i] = strings.NewReplacer("[", "", "]", "", "(", "", ")", "", "<", "", ">", "").Replace(parts[i])
 	}
-	return strings.Join(parts, "")
+	return htmlTag.ReplaceAllString(mdInside.ReplaceAllString(strings.Join(parts, ""), "$1"), "")
 }
 
 // fold reduces a heading or an anchor to its letters and digits. Renderers
@@ -311,6 +311,9 @@ var mdEscape = regexp.MustCompile(`\\([!-/:-@\[-` + "`" + `{-~])`)
 func (d *document) link(dest string, at int) {
 	if strings.HasPrefix(dest, "<") {
 		dest = strings.TrimSuffix(dest[1:], ">")
+	}
+	if dest == "" {
+		return
 	}
 	d.links = append(d.links, mdLink{dest: mdEscape.ReplaceAllString(dest, "$1"), line: 1 + sort.SearchInts(d.ends, at)})
 }
