@@ -61,10 +61,7 @@ func (r *repo) commit() {
 	r.t.Helper()
 	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"},
 		{"-c", "user.name=Ada", "-c", "user.email=ada@host.invalid", "commit", "-q", "-m", "start"}} {
-		res, err := execRunner{}.Run(r.t.Context(), kernel.Command{Argv: append([]string{"git"}, args...), Dir: r.dir})
-		if err != nil || res.Exit != 0 {
-			r.t.Fatalf("git %v: %v %s", args, err, res.Stderr)
-		}
+		git(r, args...)
 	}
 }
 

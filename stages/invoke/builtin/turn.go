@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"witan/kernel"
+	"witan/kernel/marker"
+	"witan/kernel/secrets"
 	"witan/stages/invoke/builtin/work"
 )
 
@@ -89,11 +91,11 @@ func (e *emitter) Outcome(o kernel.Outcome, content []byte) {
 
 // phaseOf reads the phase of the turn block at the end of a prompt; "" without one.
 func phaseOf(prompt string) string {
-	_, block, ok := cutLast(prompt, "<witan-turn>")
-	if !ok {
+	i := strings.LastIndex(prompt, marker.TurnOpen)
+	if i < 0 {
 		return ""
 	}
-	block, _, _ = strings.Cut(block, "</witan-turn>")
+	block, _, _ := strings.Cut(prompt[i+len(marker.TurnOpen):], marker.TurnClose)
 	var t struct {
 		Phase string `json:"phase"`
 	}
@@ -103,22 +105,16 @@ func phaseOf(prompt string) string {
 	return t.Phase
 }
 
-func cutLast(s, sep string) (before, after string, ok bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
-}
-
 // receipt closes a turn of the phase respond.
 func receipt(r work.Report) (string, error) {
-	claims := r.Claims
-	if claims == nil {
-		claims = []kernel.ClaimText{}
+	// A receipt with a secret in it would be refused, whoever it belongs to.
+	claims := make([]kernel.ClaimText, len(r.Claims))
+	for i, c := range r.Claims {
+		c.Text, c.Command = secrets.Redact(work.Clip(c.Text, 800)), secrets.Redact(c.Command)
+		claims[i] = c
 	}
-	b, err := kernel.Canonical(map[string]any{"version": 1, "phase": "respond", "summary": work.Clip(r.Summary, 800), "claims": claims})
-	return "\n<witan-receipt>\n" + string(b) + "\n</witan-receipt>\n", err
+	b, err := kernel.Canonical(map[string]any{"version": 1, "phase": "respond", "summary": secrets.Redact(work.Clip(r.Summary, 700)), "claims": claims})
+	return "\n" + marker.ReceiptOpen + "\n" + string(b) + "\n" + marker.ReceiptClose + "\n", err
 }
 
 // chunks cuts a text at line ends into pieces that a screen can follow.

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"path"
 	"regexp"
-	"sort"
 	"strings"
 	"unicode"
 )
@@ -21,7 +20,7 @@ type document struct {
 	text    []byte          // the file with code and comments blanked, offsets kept
 	anchors map[string]bool // headings and named elements, see fold
 	links   []mdLink
-	ends    []int // offset of each line end
+	ends    lineEnds
 }
 
 type mdLink struct {
@@ -43,12 +42,7 @@ var (
 )
 
 func parseMarkdown(b []byte) *document {
-	d := &document{text: bytes.Clone(b), anchors: map[string]bool{}}
-	for i, c := range b {
-		if c == '\n' {
-			d.ends = append(d.ends, i)
-		}
-	}
+	d := &document{text: bytes.Clone(b), anchors: map[string]bool{}, ends: indexLines(b)}
 	d.headings(blankBlocks(d.text))
 	blankSpans(d.text)
 	d.inline()
@@ -315,7 +309,7 @@ func (d *document) link(dest string, at int) {
 	if dest == "" {
 		return
 	}
-	d.links = append(d.links, mdLink{dest: mdEscape.ReplaceAllString(dest, "$1"), line: 1 + sort.SearchInts(d.ends, at)})
+	d.links = append(d.links, mdLink{dest: mdEscape.ReplaceAllString(dest, "$1"), line: d.ends.line(at)})
 }
 
 var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)

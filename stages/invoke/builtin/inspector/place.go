@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -68,6 +69,22 @@ func text(b []byte) bool {
 func lineAt(b []byte, offset int) int {
 	return 1 + bytes.Count(b[:min(max(offset, 0), len(b))], []byte{'\n'})
 }
+
+// lineEnds are the offsets of all line ends, to find the lines of many offsets.
+type lineEnds []int
+
+func indexLines(b []byte) lineEnds {
+	var ends lineEnds
+	for i, c := range b {
+		if c == '\n' {
+			ends = append(ends, i)
+		}
+	}
+	return ends
+}
+
+// line returns the 1-based line of a byte offset.
+func (e lineEnds) line(offset int) int { return 1 + sort.SearchInts(e, offset) }
 
 const ignoreComment = "witan:ignore"
 

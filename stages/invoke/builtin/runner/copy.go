@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"witan/kernel"
+	"witan/kernel/secrets"
 	"witan/stages/invoke/builtin/work"
 )
 
@@ -147,12 +148,12 @@ func (c *copied) remove() {
 // times matches what test tools print about how long something took.
 var times = regexp.MustCompile(`(duration_ms:? )[\d.]+|(\()\d+(?:\.\d+)?m?s(\))|(\t|\bin )\d+\.\d+s\b|(0x)[0-9a-f]{6,}|(finished in )\d+\.\d+s`)
 
-// scrub leaves out of output what differs from one run to the next: where the
-// copy is, times and addresses.
+// scrub leaves out of output what differs from one run to the next (where the
+// copy is, times and addresses) and what looks like a secret.
 func (c *copied) scrub(out string) string {
 	out = strings.ReplaceAll(out, c.root+string(filepath.Separator), "")
 	out = strings.ReplaceAll(out, c.root, ".")
 	out = strings.ReplaceAll(out, c.base, "…")
 	out = times.ReplaceAllString(out, "${1}${2}${4}${5}${6}_${3}")
-	return work.ShowLines(strings.ToValidUTF8(out, "\uFFFD"))
+	return work.ShowLines(secrets.Redact(strings.ToValidUTF8(out, "\uFFFD")))
 }

@@ -20,7 +20,11 @@ var (
 	goModule = regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)`)
 )
 
-func goLacks(_ *work.Folder, out string) bool { return work.GoLacks(out) }
+// goLacks reports packages that could not be built for want of something; tests
+// that ran and failed count all the same.
+func goLacks(_ *work.Folder, out string) bool {
+	return work.GoLacks(out) && !strings.Contains(out, "--- FAIL: ")
+}
 
 // parseGo reads the plain output of go test: what a package writes stands
 // before the line that says how the package ended.

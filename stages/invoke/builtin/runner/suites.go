@@ -289,9 +289,15 @@ func makeSuite(f *work.Folder, dir string) (*suite, string) {
 			return nil, "The tests of " + work.Code(manifest) + " need make, which is not installed."
 		}
 		return &suite{dir: dir, shown: "make test", argv: []string{bin, "test"}, manifest: manifest, line: 1 + strings.Count(string(b[:at[0]]), "\n"),
-			parse: func(places, string) []failure { return nil }, lacks: func(*work.Folder, string) bool { return false }, empty: never}, ""
+			parse: func(places, string) []failure { return nil }, lacks: makeLacks, empty: never}, ""
 	}
 	return nil, ""
+}
+
+// makeLacks reports a recipe whose program is missing, which the shell says by
+// its exit code.
+func makeLacks(_ *work.Folder, out string) bool {
+	return work.GoLacks(out) || strings.Contains(out, "Error 127")
 }
 
 // lineOf is the line of the first occurrence of text, 1 if there is none.

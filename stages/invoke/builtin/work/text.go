@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"witan/kernel/marker"
 )
 
 // Show makes text from the workspace (a file name, a commit subject, a test's
@@ -29,7 +31,7 @@ func Show(s string) string {
 		}
 		i += n
 	}
-	return Neutral(b.String())
+	return marker.Neutralise(b.String())
 }
 
 // ShowLines is Show for text of several lines.
@@ -39,12 +41,6 @@ func ShowLines(s string) string {
 		lines[i] = Show(l)
 	}
 	return strings.Join(lines, "\n")
-}
-
-// Neutral takes the meaning from control markers in quoted text.
-func Neutral(s string) string {
-	s = strings.ReplaceAll(s, "<witan-", "&lt;witan-")
-	return strings.ReplaceAll(s, "</witan-", "&lt;/witan-")
 }
 
 // Code is Show as a Markdown code span.
