@@ -310,8 +310,14 @@ func (s *State) nextAttempt(ph *Phase, sl *Slot, at *Attempt, now time.Time) Act
 	if a, ok := s.nextCheck(ph, at, "verify", &at.Verify, at.Receipt.End.Out); ok {
 		return a
 	}
+	if at.Verify.End.Status != "" {
+		return s.finishAttempt(ph, at, at.Verify.End.Status, ClassExecution, ReasonVerifyFailed)
+	}
 	return s.finishAttempt(ph, at, "completed", "", "")
 }
+
+// ReasonVerifyFailed says that the checks of an answer did not pass.
+const ReasonVerifyFailed = "verify_failed"
 
 // nextCheck drives a stage behind invoke. After an interruption only pure ones
 // go on by themselves; the rest waits for resume.
@@ -382,7 +388,7 @@ func (s *State) nextPublish(ph *Phase) (Action, bool) {
 }
 
 func (s *State) publish(at *Attempt) (Action, bool) {
-	if at.Finished.Status == "completed" {
+	if at.Verify.Done {
 		return s.start("commit", at.ID, nil, at.Verify.End.Out), true
 	}
 	if at.Invoke.End.Text.IsZero() {
@@ -397,16 +403,23 @@ func (s *State) phaseStatus(ph *Phase) string {
 	if s.Stopping {
 		return "stopped"
 	}
-	done := 0
+	done, some := 0, false
 	for _, sl := range ph.Slots {
-		if at := sl.Last(); at != nil && at.Finished != nil && at.Finished.Status == "completed" && !at.Commit.Failed {
+		at := sl.Last()
+		if at == nil || at.Finished == nil || at.Commit.Failed {
+			continue
+		}
+		switch at.Finished.Status {
+		case "completed":
 			done++
+		case "partial":
+			some = true
 		}
 	}
-	switch done {
-	case len(ph.Slots):
+	switch {
+	case done == len(ph.Slots):
 		return "completed"
-	case 0:
+	case done == 0 && !some:
 		return "failed"
 	}
 	return "partial"

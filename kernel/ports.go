@@ -146,7 +146,8 @@ type Conversations interface {
 type Session struct {
 	Native    string `json:"native"`
 	Workspace string `json:"workspace"`
-	Seen      uint64 `json:"seen"` // highest TurnSeq the agent has acknowledged
+	Seen      uint64 `json:"seen"`           // highest TurnSeq the agent has acknowledged
+	Host      string `json:"host,omitempty"` // the only host that has it, for agents that cannot load one
 }
 
 // Streams keeps the text of running attempts until it becomes a pack: chunks

@@ -250,7 +250,7 @@ func (d *driver) session(ctx context.Context, b kernel.AttemptBody) (any, error)
 		b.Rebuilt = b.Try > 1 && lastClass(d.s, b) == kernel.ClassSession
 	case err != nil:
 		return nil, err
-	case s.Workspace == d.s.Created.Workspace:
+	case s.Workspace == d.s.Created.Workspace && (s.Host == "" || s.Host == d.e.Instance):
 		b.Continue, b.Seen = true, s.Seen
 	default:
 		b.Rebuilt = true

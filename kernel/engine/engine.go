@@ -34,6 +34,7 @@ type Deps struct {
 	Random        io.Reader
 	Log           *slog.Logger
 	Output        func(kernel.RunID) string // folder for agents' output of a run; nil = none
+	Instance      string                    // names this host; a session kept in memory is of one host only
 
 	// BeforeAppend is called before each append with the records about to be
 	// written; crash tests end the process in it. Nil in production.

@@ -180,11 +180,14 @@ func (x *executor) run(ctx context.Context, k key) (json.RawMessage, bool) {
 		x.failure(ctx, q, err, &end)
 	} else {
 		end.Out = out
-		if q.rec.Stage == "invoke" {
+		switch q.rec.Stage {
+		case "invoke":
 			err = x.reply(ctx, out, &end)
-			if err != nil {
-				x.failure(ctx, q, err, &end)
-			}
+		case "verify":
+			err = x.verdict(ctx, out, &end)
+		}
+		if err != nil {
+			x.failure(ctx, q, err, &end)
 		}
 	}
 	end.Ms = since(t0, x.e.Clock.Now())
@@ -290,6 +293,15 @@ func (x *executor) reply(ctx context.Context, out kernel.Digest, end *kernel.Sta
 	}
 	if vis := marker.Visible(string(raw)); vis != "" {
 		end.Text, err = x.e.Packs.Put(ctx, "text", []byte(vis))
+	}
+	return err
+}
+
+// verdict lets the end record of a verification show that it did not pass.
+func (x *executor) verdict(ctx context.Context, out kernel.Digest, end *kernel.StageEndBody) error {
+	v, err := kernel.GetObject[kernel.Verdict](context.WithoutCancel(ctx), x.e.Packs, out)
+	if err == nil && v.Status != "completed" {
+		end.Status = v.Status
 	}
 	return err
 }

@@ -1,6 +1,3 @@
-// Package marker knows the control markers that share a channel with text: the
-// turn block and the receipt. It hides them while an answer streams, finds the
-// receipt at the end of a text, and makes other agents' text harmless.
 package marker
 
 import "strings"
@@ -13,19 +10,18 @@ const (
 	ReceiptClose = "</witan-receipt>"
 )
 
-// prefix begins every marker.
-const prefix = "<witan-"
+var harmless = strings.NewReplacer("<witan-", "‹witan-", "</witan-", "‹/witan-")
 
 // Neutralise makes text safe to quote in a prompt: whatever could be read as a
 // marker of ours keeps its look and loses its meaning.
 func Neutralise(s string) string {
-	r := strings.NewReplacer("<witan-", "‹witan-", "</witan-", "‹/witan-")
-	return r.Replace(s)
+	return harmless.Replace(s)
 }
 
-// Hider hides receipts in streamed text. It holds back the longest suffix that
-// could begin a marker; once one has begun it hides the rest up to its end. The
-// zero value is ready. It is not safe for concurrent use.
+// Hider hides the receipt of a streamed text. It holds back the longest suffix
+// that could begin a marker; once one has begun it hides the rest, because only
+// the end of the text tells a receipt from a mention of one. The zero value is
+// ready. It is not safe for concurrent use.
 type Hider struct {
 	held   string          // may be the beginning of a marker
 	hidden strings.Builder // a begun marker and what follows it
@@ -34,54 +30,28 @@ type Hider struct {
 
 // Write takes the next piece and returns what may be shown.
 func (h *Hider) Write(s string) string {
-	var out strings.Builder
-	s = h.held + s
-	h.held = ""
-	for s != "" {
-		if h.inside {
-			s = h.skip(s)
-			continue
-		}
-		i := strings.Index(s, ReceiptOpen)
-		if i >= 0 {
-			out.WriteString(s[:i])
-			h.inside = true
-			h.hidden.WriteString(ReceiptOpen)
-			s = s[i+len(ReceiptOpen):]
-			continue
-		}
-		keep := suffix(s, ReceiptOpen)
-		out.WriteString(s[:len(s)-keep])
-		h.held = s[len(s)-keep:]
-		return out.String()
-	}
-	return out.String()
-}
-
-// skip hides up to the closing marker and returns what is behind it.
-func (h *Hider) skip(s string) string {
-	from := max(0, h.hidden.Len()-len(ReceiptClose)) // a marker may span two pieces
-	h.hidden.WriteString(s)
-	all := h.hidden.String()
-	i := strings.Index(all[from:], ReceiptClose)
-	if i < 0 {
+	if h.inside {
+		h.hidden.WriteString(s)
 		return ""
 	}
-	i += from
-	h.inside = false
-	h.hidden.Reset()
-	return all[i+len(ReceiptClose):]
+	s = h.held + s
+	h.held = ""
+	if i := strings.Index(s, ReceiptOpen); i >= 0 {
+		h.inside = true
+		h.hidden.WriteString(s[i:])
+		return s[:i]
+	}
+	keep := suffix(s, ReceiptOpen)
+	h.held = s[len(s)-keep:]
+	return s[:len(s)-keep]
 }
 
-// Close ends the stream and returns what turned out not to be a marker: a held
-// suffix, or a receipt that was begun and never closed.
+// Close ends the stream and returns what turned out not to be a receipt.
 func (h *Hider) Close() string {
-	out := h.held
-	if h.inside {
-		out = h.hidden.String()
-	}
+	rest := h.held + h.hidden.String()
 	*h = Hider{}
-	return out
+	before, _, _ := cut(rest)
+	return before
 }
 
 // suffix is the length of the longest suffix of s that begins m.
@@ -94,19 +64,29 @@ func suffix(s, m string) int {
 	return 0
 }
 
-// Visible is the whole text with its receipts hidden, as a Hider shows it.
+// Visible is the whole text without its receipt, as a Hider shows it.
 func Visible(s string) string {
-	var h Hider
-	out := h.Write(s)
-	return strings.TrimRight(out+h.Close(), " \t\r\n")
+	before, _, _ := cut(s)
+	return strings.TrimRight(before, " \t\r\n")
 }
 
-// Receipt finds the last complete receipt of a text. ok is false when there is none.
+// Receipt returns what stands between the markers of the receipt that ends the
+// text. ok is false when the text does not end with one.
 func Receipt(s string) (body string, ok bool) {
-	i := strings.LastIndex(s, ReceiptOpen)
-	if i < 0 {
-		return "", false
-	}
-	body, _, ok = strings.Cut(s[i+len(ReceiptOpen):], ReceiptClose)
+	_, body, ok = cut(s)
 	return body, ok
+}
+
+// cut splits a text at the receipt that ends it; without one, before is the
+// text. The closing marker is the last one, so that a receipt may mention it.
+func cut(s string) (before, body string, ok bool) {
+	rest, ok := strings.CutSuffix(strings.TrimRight(s, " \t\r\n"), ReceiptClose)
+	if !ok {
+		return s, "", false
+	}
+	i := strings.LastIndex(rest, ReceiptOpen)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], rest[i+len(ReceiptOpen):], true
 }

@@ -46,7 +46,9 @@ func (none) Spec() kernel.Spec {
 		Options: kernel.NoOptions, In: kernel.Schema[kernel.Claim](), Out: kernel.Schema[kernel.Verdict]()}
 }
 
-func (none) Run(ctx context.Context, env kernel.Env, c kernel.Claim) (kernel.Verdict, error) { return base(c) }
+func (none) Run(ctx context.Context, env kernel.Env, c kernel.Claim) (kernel.Verdict, error) {
+	return base(c)
+}
 
 // Lookup finds another verify stage by id, for all-of.
 type Lookup func(id string) (kernel.Node, bool)
@@ -82,9 +84,7 @@ func (a allOf) Run(ctx context.Context, env kernel.Env, c kernel.Claim) (kernel.
 		if err != nil {
 			return out, err
 		}
-		if out = merge(out, v, i == 0, len(c.Claims)); out.Status == "" {
-			out.Status = "completed"
-		}
+		out = merge(out, v, i == 0, len(c.Claims))
 	}
 	return out, nil
 }
@@ -139,6 +139,9 @@ func merge(a, b kernel.Verdict, first bool, n int) kernel.Verdict {
 		default:
 			a.Results[i].Evidence = append(old.Evidence, new.Evidence...)
 		}
+	}
+	if b.Status != "completed" {
+		a.Status = b.Status
 	}
 	have := map[kernel.OutcomeID]bool{}
 	for _, o := range a.Outcomes {

@@ -36,6 +36,9 @@ func (r Runner) Run(ctx context.Context, c kernel.Command) (kernel.CommandResult
 	}
 	p, err := Start(ctx, Spec{Path: c.Argv[0], Args: c.Argv[1:], Dir: c.Dir, Env: c.Env, Confine: c.Confine,
 		Write: append(append([]string{}, r.Write...), c.Write...), KillGrace: r.KillGrace})
+	if errors.Is(err, errTimeLimit) {
+		return kernel.CommandResult{Exit: -1, TimedOut: true}, nil
+	}
 	if err != nil {
 		return res, err
 	}
