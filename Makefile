@@ -2,9 +2,10 @@
 # more installs it where it may (Debian, as root) or says in one sentence what
 # is missing.
 
-VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# The version is the newest tag; without one, what the source says.
+VERSION := $(shell git describe --tags --dirty 2>/dev/null)
 COMMIT  := $(shell git rev-parse --verify HEAD 2>/dev/null || echo unknown)
-LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+LDFLAGS := -X witan/cmd/witan/cli.Commit=$(COMMIT) $(if $(VERSION),-X witan/cmd/witan/cli.Version=$(VERSION))
 
 FUZZTIME ?= 30s
 BENCH    ?= .

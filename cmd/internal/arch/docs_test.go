@@ -72,7 +72,7 @@ func TestReasonsPage(t *testing.T) {
 var code = regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`)
 
 // codesIn returns the string literals given to fields Reason and Code, and
-// those of constants whose names begin so.
+// those of constants and variables whose names begin so.
 func codesIn(src string) ([]string, error) {
 	tree, err := parser.ParseFile(token.NewFileSet(), "", src, parser.SkipObjectResolution)
 	if err != nil {
@@ -81,7 +81,8 @@ func codesIn(src string) ([]string, error) {
 	var codes []string
 	add := func(name string, value ast.Expr) {
 		lit, ok := value.(*ast.BasicLit)
-		if !ok || lit.Kind != token.STRING || !strings.HasPrefix(name, "Reason") && !strings.HasPrefix(name, "Code") {
+		name = strings.ToLower(name)
+		if !ok || lit.Kind != token.STRING || !strings.HasPrefix(name, "reason") && !strings.HasPrefix(name, "code") {
 			return
 		}
 		if s, err := strconv.Unquote(lit.Value); err == nil && code.MatchString(s) {
@@ -93,6 +94,15 @@ func codesIn(src string) ([]string, error) {
 		case *ast.KeyValueExpr:
 			if key, ok := n.Key.(*ast.Ident); ok {
 				add(key.Name, n.Value)
+			}
+		case *ast.AssignStmt:
+			for i := range min(len(n.Lhs), len(n.Rhs)) {
+				switch left := n.Lhs[i].(type) {
+				case *ast.Ident:
+					add(left.Name, n.Rhs[i])
+				case *ast.SelectorExpr:
+					add(left.Sel.Name, n.Rhs[i])
+				}
 			}
 		case *ast.ValueSpec:
 			for i := range min(len(n.Names), len(n.Values)) {
@@ -108,8 +118,9 @@ func TestCodesIn(t *testing.T) {
 	got, err := codesIn(`package p
 		const ReasonGone = "host_gone"
 		const Other = "not_this"
-		var f = T{Reason: "no_space", Text: "not_this_either", Code: "late_response", Codes: x}`)
-	if want := []string{"host_gone", "no_space", "late_response"}; err != nil || !slices.Equal(got, want) {
+		var f = T{Reason: "no_space", Text: "not_this_either", Code: "late_response", Code: x, Reason: "not a code"}
+		func g() { reason := "silent"; f.Status, f.Reason = "not", "stalled" }`)
+	if want := []string{"host_gone", "no_space", "late_response", "silent", "stalled"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %q, %v", got, err)
 	}
 }
