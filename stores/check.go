@@ -131,3 +131,35 @@ func quarantine(dir string, damaged *int, yield func(CheckRow) error) error {
 	}
 	return nil
 }
+
+// CheckLive checks an open data directory through its own handles: pack files
+// byte by byte, every record and every small pack.
+func (s *Store) CheckLive(ctx context.Context, yield func(CheckRow) error) (damaged, checked int, err error) {
+	var all []db.Damage
+	ds, n, err := packs.CheckFiles(s.DB.Dir, s.DB.PackKey())
+	if err != nil {
+		return 0, 0, err
+	}
+	all, checked = append(all, ds...), n
+	ds, n, err = s.Ledger.Check(ctx)
+	if err != nil {
+		return 0, checked, err
+	}
+	all, checked = append(all, ds...), checked+n
+	ds, n, err = s.Packs.Check(ctx)
+	if err != nil {
+		return 0, checked, err
+	}
+	all, checked = append(all, ds...), checked+n
+	for _, d := range all {
+		damaged++
+		row := CheckRow{Kind: d.Kind, ID: d.ID, File: d.File, Reason: d.Reason, Quarantined: false}
+		if d.Kind == "record" {
+			row.Run = d.ID
+		}
+		if err := yield(row); err != nil {
+			return damaged, checked, err
+		}
+	}
+	return damaged, checked, quarantine(s.DB.Dir, &damaged, yield)
+}

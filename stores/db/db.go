@@ -147,7 +147,7 @@ func (d *DB) badgerOptions(log *slog.Logger) badger.Options {
 		WithDetectConflicts(true).
 		WithLogger(&badgerLog{log, &d.unwell})
 	if d.master != nil {
-		opt = opt.WithEncryptionKey(subkey(d.master, "db")).WithIndexCacheSize(1 << 20)
+		opt = opt.WithEncryptionKey(subkey(d.master, "db")).WithIndexCacheSize(1 << 20).WithBlockCacheSize(1 << 20)
 	}
 	return opt
 }

@@ -44,7 +44,13 @@ type app struct {
 }
 
 // Main runs the command line and returns its exit code.
-func Main(args []string, in io.Reader, out, errw io.Writer) int {
+func Main(args []string, in io.Reader, out, errw io.Writer) (code int) {
+	defer func() {
+		if p := recover(); p != nil { // a bug of ours is one sentence too
+			fmt.Fprintf(errw, "witan: internal error: %v (please report it with what you did)\n", p)
+			code = say.Bug
+		}
+	}()
 	if code, ok := proc.Main(args); ok { // the supervisor of an agent, not a command
 		return code
 	}

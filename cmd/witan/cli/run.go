@@ -44,7 +44,7 @@ func (a *app) runCmd() *cobra.Command {
 	fl.StringVar(&f.isolation, "isolation", "", "auto or in-place")
 	fl.StringVar(&f.pipeline, "pipeline", "", "pipeline file")
 	fl.StringVar(&f.conversation, "conversation", "", "go on with this conversation")
-	fl.StringArrayVar(&f.verify, "verify", nil, "shell line run in a clean copy of the candidate; false for none; may be repeated")
+	fl.StringArrayVar(&f.verify, "verify", nil, "shell line run in a clean copy of the candidate; may be repeated")
 	fl.StringVar(&f.key, "key", "", "idempotency key: the same key and text give the same run")
 	fl.StringVar(&f.onGate, "on-gate", "exit", "wait, exit or deny when a gate opens")
 	fl.BoolVar(&f.detach, "detach", false, "print run.created only and leave the run to a long-lived host")

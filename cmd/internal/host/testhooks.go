@@ -1,0 +1,112 @@
+package host
+
+import (
+	"bytes"
+	"crypto/rand"
+	"io"
+	mrand "math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"witan/bus"
+	"witan/kernel"
+)
+
+// testHooks are what tests of the real binary can ask for through the
+// environment. Without these variables all of it is off.
+//
+//	WITAN_TEST_SEED=N        ids follow from N: two hosts in the same folder make the same ones
+//	WITAN_TEST_BUS=chaos:N   a share of the bus signals is dropped, doubled and shuffled
+//	WITAN_TEST_BUS=stopped   no signal is delivered
+//	WITAN_TEST_CRASH=POINT:N the process kills itself at the N-th time it comes to a crash point
+//	WITAN_TEST_CRASH_ONCE=F  it kills itself before each record that is not yet listed in file F
+type testHooks struct {
+	crash        func(string)
+	beforeAppend func([]kernel.Record)
+	bus          func(kernel.Bus) kernel.Bus
+	random       io.Reader
+}
+
+func readTestHooks() (testHooks, error) {
+	t := testHooks{bus: func(b kernel.Bus) kernel.Bus { return b }, random: rand0{}}
+	if s := os.Getenv("WITAN_TEST_SEED"); s != "" {
+		t.random = &seeded{seed: s}
+	}
+	switch s := os.Getenv("WITAN_TEST_BUS"); {
+	case s == "stopped":
+		t.bus = bus.Stopped
+	case strings.HasPrefix(s, "chaos:"):
+		seed, err := strconv.ParseUint(strings.TrimPrefix(s, "chaos:"), 10, 64)
+		if err != nil {
+			return t, kernel.E("host.readTestHooks", kernel.Invalid, err, "WITAN_TEST_BUS is malformed")
+		}
+		t.bus = func(b kernel.Bus) kernel.Bus {
+			return bus.Chaos(b, seed, bus.ChaosOptions{Drop: 0.2, Double: 0.2, Shuffle: 0.1})
+		}
+	}
+	if s := os.Getenv("WITAN_TEST_CRASH"); s != "" {
+		point, n, _ := strings.Cut(s, ":")
+		left, err := strconv.Atoi(n)
+		if err != nil {
+			return t, kernel.E("host.readTestHooks", kernel.Invalid, err, "WITAN_TEST_CRASH is malformed")
+		}
+		t.crash = func(at string) {
+			if at == point {
+				if left--; left == 0 {
+					killSelf()
+				}
+			}
+		}
+	}
+	if f := os.Getenv("WITAN_TEST_CRASH_ONCE"); f != "" {
+		t.beforeAppend = crashOnce(f)
+	}
+	return t, nil
+}
+
+func killSelf() {
+	p, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = p.Signal(syscall.SIGKILL)
+	}
+	if err != nil {
+		os.Exit(137)
+	}
+	select {}
+}
+
+// crashOnce kills the process the first time a record comes up, whichever try it is of.
+func crashOnce(file string) func([]kernel.Record) {
+	return func(recs []kernel.Record) {
+		seen, _ := os.ReadFile(file)
+		for _, r := range recs {
+			name := []byte(string(r.Kind) + " " + r.Stage + "\n")
+			if bytes.Contains(seen, name) {
+				continue
+			}
+			if err := os.WriteFile(file, append(seen, name...), 0o600); err == nil {
+				killSelf()
+			}
+		}
+	}
+}
+
+// rand0 is the system's randomness.
+type rand0 struct{}
+
+func (rand0) Read(b []byte) (int, error) { return rand.Read(b) }
+
+// seeded gives the same bytes to every process that asks for the first time.
+type seeded struct {
+	seed string
+	src  *mrand.ChaCha8
+}
+
+func (s *seeded) Read(b []byte) (int, error) {
+	if s.src == nil {
+		s.src = mrand.NewChaCha8(kernel.Sum([]byte(s.seed)))
+	}
+	return s.src.Read(b)
+}
