@@ -52,5 +52,5 @@ clean:
 	rm -rf bin
 
 need-go:
-	@command -v go >/dev/null || { echo "Go is missing: install the version that go.mod names, or a newer one, from https://go.dev/dl/." >&2; exit 1; }
+	@command -v go >/dev/null || { echo "Go is missing: install the version that go.mod names, or a newer one, and run this again." >&2; exit 1; }
 	@command -v git >/dev/null || .ci/need git git
