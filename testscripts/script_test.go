@@ -1,0 +1,221 @@
+// Package testscripts drives the real binary with a scripted agent.
+package testscripts
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"witan/cmd/fakeagent/fake"
+	"witan/cmd/witan/cli"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"witan":     func() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"fakeagent": func() { os.Exit(fake.Main(os.Args[1:])) },
+	})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireUniqueNames:  true,
+		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			// Short paths: a socket's path has few bytes.
+			home := filepath.Join(e.WorkDir, "h")
+			e.Setenv("WITAN_HOME", home)
+			e.Setenv("WITAN_KEY_FILE", filepath.Join(e.WorkDir, "key"))
+			e.Setenv("XDG_RUNTIME_DIR", "")
+			e.Setenv("HOME", filepath.Join(e.WorkDir, "user"))
+			e.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+			for _, v := range []string{"WITAN_TEST_BUS"} {
+				e.Setenv(v, os.Getenv(v))
+			}
+			if err := os.MkdirAll(filepath.Join(e.WorkDir, "user"), 0o700); err != nil {
+				return err
+			}
+			return os.MkdirAll(home, 0o700)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"json":      cmdJSON,
+			"expand":    cmdExpand,
+			"flip":      cmdFlip,
+			"gone":      cmdGone,
+			"until":     cmdUntil,
+			"until-run": cmdUntilRun,
+		},
+	})
+}
+
+// until FILE: waits until FILE exists.
+func cmdUntil(ts *testscript.TestScript, neg bool, args []string) {
+	wait(ts, args[0]+" to appear", func() bool { _, err := os.Stat(ts.MkAbs(args[0])); return err == nil })
+}
+
+// until-run RUN STATUS: waits until the run has the status.
+func cmdUntilRun(ts *testscript.TestScript, neg bool, args []string) {
+	wait(ts, args[0]+" to be "+args[1], func() bool {
+		return ts.Exec("witan", "run-show", args[0], "--json") == nil && strings.Contains(ts.ReadFile("stdout"), `"status":"`+args[1]+`"`)
+	})
+}
+
+// wait asks again until it is so; the bound only ends a test that is broken.
+func wait(ts *testscript.TestScript, what string, done func() bool) {
+	end := time.Now().Add(time.Minute)
+	for !done() {
+		if time.Now().After(end) {
+			ts.Fatalf("waited in vain for %s", what)
+		}
+		runtime.Gosched()
+	}
+}
+
+// rows reads NDJSON.
+func rows(ts *testscript.TestScript, file string) []map[string]any {
+	var out []map[string]any
+	for l := range strings.Lines(ts.ReadFile(file)) {
+		var m map[string]any
+		if err := json.Unmarshal([]byte(l), &m); err != nil {
+			ts.Fatalf("%s: not NDJSON: %q", file, l)
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// match reports whether a row has all KEY=VALUE of args; a value that ends in *
+// is a prefix.
+func match(m map[string]any, args []string) bool {
+	for _, a := range args {
+		k, want, _ := strings.Cut(a, "=")
+		var v any = m
+		for part := range strings.SplitSeq(k, ".") {
+			mm, _ := v.(map[string]any)
+			v = mm[part]
+		}
+		got := text(v)
+		if p, ok := strings.CutSuffix(want, "*"); ok && strings.HasPrefix(got, p) {
+			continue
+		}
+		if got != want {
+			return false
+		}
+	}
+	return true
+}
+
+func text(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case nil:
+		return "null"
+	}
+	b, _ := json.Marshal(v)
+	return string(b)
+}
+
+// json FILE count N KEY=VALUE…     exactly N rows match
+// json FILE env VAR KEY K=V…       VAR is KEY of the first row that matches
+// json FILE order KEY a,b,c K=V…   the values of KEY of the rows that match, in order
+// json FILE seq                    seq is 1, 2, 3 …
+func cmdJSON(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: json FILE count|env|order|seq …")
+	}
+	rs := rows(ts, args[0])
+	var hits []map[string]any
+	pick := func(from int) {
+		for _, m := range rs {
+			if match(m, args[from:]) {
+				hits = append(hits, m)
+			}
+		}
+	}
+	switch args[1] {
+	case "count":
+		pick(3)
+		if (strconv.Itoa(len(hits)) == args[2]) == neg {
+			ts.Fatalf("%d rows match %v in\n%s", len(hits), args[3:], ts.ReadFile(args[0]))
+		}
+	case "env":
+		pick(4)
+		if len(hits) == 0 {
+			ts.Fatalf("no row matches %v in\n%s", args[4:], ts.ReadFile(args[0]))
+		}
+		ts.Setenv(args[2], text(hits[0][args[3]]))
+	case "order":
+		pick(4)
+		var got []string
+		for _, m := range hits {
+			got = append(got, text(m[args[2]]))
+		}
+		if (strings.Join(got, ",") == args[3]) == neg {
+			ts.Fatalf("%s is %s", args[2], strings.Join(got, ","))
+		}
+	case "seq":
+		for i, m := range rs {
+			if text(m["seq"]) != strconv.Itoa(i+1) {
+				ts.Fatalf("line %d has seq %v", i+1, m["seq"])
+			}
+		}
+	default:
+		ts.Fatalf("unknown json check %q", args[1])
+	}
+}
+
+// expand FILE…: replaces $VAR in files by the script's variables.
+func cmdExpand(ts *testscript.TestScript, neg bool, args []string) {
+	for _, f := range args {
+		s := os.Expand(ts.ReadFile(f), ts.Getenv)
+		ts.Check(os.WriteFile(ts.MkAbs(f), []byte(s), 0o600))
+	}
+}
+
+// flip GLOB [AT]: flips one bit in the middle, or at a byte, of the first file that matches.
+func cmdFlip(ts *testscript.TestScript, neg bool, args []string) {
+	files, err := filepath.Glob(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if len(files) == 0 {
+		ts.Fatalf("no file matches %s", args[0])
+	}
+	b, err := os.ReadFile(files[0])
+	ts.Check(err)
+	at := len(b) / 2
+	if len(args) > 1 {
+		at, err = strconv.Atoi(args[1])
+		ts.Check(err)
+	}
+	b[at] ^= 1
+	ts.Check(os.WriteFile(files[0], b, 0o600))
+}
+
+// gone FILE: no process whose "pid N" FILE names is alive.
+func cmdGone(ts *testscript.TestScript, neg bool, args []string) {
+	n := 0
+	for w := range strings.SplitSeq(ts.ReadFile(args[0]), "pid ") {
+		var pid int
+		if _, err := fmt.Sscanf(w, "%d", &pid); err != nil {
+			continue
+		}
+		n++
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err == nil {
+			ts.Fatalf("process %d lives", pid)
+		}
+	}
+	if n == 0 {
+		ts.Fatalf("no pid in %s", ts.ReadFile(args[0]))
+	}
+}
