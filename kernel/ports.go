@@ -66,7 +66,7 @@ type PackInfo struct {
 // PackWriter stores many packs with few syncs. It may be used by several
 // goroutines. Nothing is promised before Seal returns nil; then everything is
 // durable and found by Get. After the first error only Abort works. One of Seal
-// and Abort must be called.
+// and Abort must be called; Abort after Seal does nothing, so it can be deferred.
 type PackWriter interface {
 	// Add stores b unless the store has it; b may be reused after the call.
 	Add(kind string, b []byte) (Digest, error)

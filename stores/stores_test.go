@@ -47,6 +47,12 @@ func TestConformance(t *testing.T) {
 			t.Run("ledger", func(t *testing.T) {
 				kerneltest.TestLedger(t, func(t *testing.T) kernel.Ledger { return fresh(t, encryption).Ledger })
 			})
+			t.Run("packs", func(t *testing.T) {
+				kerneltest.TestPacks(t, func(t *testing.T) kernel.Packs { return fresh(t, encryption).Packs })
+			})
+			t.Run("stat cache", func(t *testing.T) {
+				kerneltest.TestStatCache(t, func(t *testing.T) kernel.StatCache { return fresh(t, encryption).Packs })
+			})
 		})
 	}
 }

@@ -51,10 +51,20 @@ func TestScripts(t *testing.T) {
 			"expand":    cmdExpand,
 			"flip":      cmdFlip,
 			"gone":      cmdGone,
+			"first":     cmdFirst,
 			"until":     cmdUntil,
 			"until-run": cmdUntilRun,
 		},
 	})
+}
+
+// first VAR LIST: VAR is the first element of a JSON list.
+func cmdFirst(ts *testscript.TestScript, neg bool, args []string) {
+	var l []string
+	if err := json.Unmarshal([]byte(args[1]), &l); err != nil || len(l) == 0 {
+		ts.Fatalf("not a list: %s", args[1])
+	}
+	ts.Setenv(args[0], l[0])
 }
 
 // until FILE: waits until FILE exists.

@@ -543,11 +543,11 @@ func (w *writer) Seal() error {
 			return w.fail(err)
 		}
 	}
+	w.done = nil // theirs is the store now: a later Abort must not touch them
 	return nil
 }
 
-// Abort implements kernel.PackWriter. Files that were closed on the way stay:
-// they are whole, and the next Open finds them.
+// Abort implements kernel.PackWriter. After Seal it does nothing.
 func (w *writer) Abort() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -66,5 +66,5 @@ func cell(v any) string {
 	if s == "" {
 		return "-"
 	}
-	return cut(s, 90)
+	return cut(s, 200)
 }

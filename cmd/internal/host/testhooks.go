@@ -8,10 +8,10 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"witan/bus"
 	"witan/kernel"
+	"witan/stages/invoke/proc"
 )
 
 // testHooks are what tests of the real binary can ask for through the
@@ -55,7 +55,7 @@ func readTestHooks() (testHooks, error) {
 		t.crash = func(at string) {
 			if at == point {
 				if left--; left == 0 {
-					killSelf()
+					proc.KillSelf()
 				}
 			}
 		}
@@ -64,17 +64,6 @@ func readTestHooks() (testHooks, error) {
 		t.beforeAppend = crashOnce(f)
 	}
 	return t, nil
-}
-
-func killSelf() {
-	p, err := os.FindProcess(os.Getpid())
-	if err == nil {
-		err = p.Signal(syscall.SIGKILL)
-	}
-	if err != nil {
-		os.Exit(137)
-	}
-	select {}
 }
 
 // crashOnce kills the process the first time a record comes up, whichever try it is of.
@@ -87,7 +76,7 @@ func crashOnce(file string) func([]kernel.Record) {
 				continue
 			}
 			if err := os.WriteFile(file, append(seen, name...), 0o600); err == nil {
-				killSelf()
+				proc.KillSelf()
 			}
 		}
 	}

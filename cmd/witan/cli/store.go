@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -19,6 +17,7 @@ import (
 	"witan/cmd/internal/pipeline"
 	"witan/cmd/internal/say"
 	"witan/kernel"
+	"witan/stages/invoke/proc"
 	"witan/ui/term"
 )
 
@@ -191,52 +190,58 @@ func (a *app) serveCmd() *cobra.Command {
 
 const servingWait = 30 * time.Second
 
-// ensureServing finds a long-lived host or starts one.
+// ensureServing finds a long-lived host or starts one. A host that somebody else
+// is just starting, or that is about to end, is waited for.
 func (a *app) ensureServing(ctx context.Context) error {
 	dir, err := a.dataDir()
 	if err != nil {
 		return err
 	}
-	if c, err := client.Dial(ctx, dir, Version); err == nil && c.Host.Serving {
-		return nil
+	deadline := time.Now().Add(servingWait)
+	for pause := lockPause; ; pause = min(2*pause, time.Second) {
+		if c, err := client.Dial(ctx, dir, Version); err == nil && c.Host.Serving {
+			return nil
+		}
+		if a.noHost {
+			return kernel.E("cli", kernel.Locked, nil, "no long-lived host is running for %s", dir).WithNext("start one with witan serve")
+		}
+		if err := a.startServing(ctx, dir); err != nil {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return kernel.E("cli", kernel.Unavailable, nil, "the host does not start").WithNext("run witan serve to see why")
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
-	if a.noHost {
-		return kernel.E("cli", kernel.Locked, nil, "no long-lived host is running for %s", dir).WithNext("start one with witan serve")
-	}
-	exe, err := os.Executable()
-	if err != nil {
-		return err
-	}
+}
+
+// startServing starts a host and returns when it accepts commands or has given up.
+func (a *app) startServing(ctx context.Context, dir string) error {
 	args := []string{"serve", "--json", "--home", dir}
 	if a.cfg != "" {
 		args = append(args, "--config", a.cfg)
 	}
-	cmd := exec.Command(exe, args...)
-	detach(cmd)
-	out, err := cmd.StdoutPipe()
+	out, err := proc.StartDetached(args...)
 	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
 		return kernel.E("cli", kernel.Internal, err, "the host cannot be started")
 	}
-	line := make(chan error, 1)
+	defer out.Close()
+	line := make(chan struct{})
 	go func() {
 		var b [64]byte
-		_, err := out.Read(b[:])
-		line <- err
+		_, _ = out.Read(b[:]) // its one line, or its end
+		close(line)
 	}()
 	select {
-	case err := <-line:
-		if err != nil {
-			return kernel.E("cli", kernel.Unavailable, nil, "the host did not start").WithNext("run witan serve to see why")
-		}
-	case <-time.After(servingWait):
-		return kernel.E("cli", kernel.Timeout, nil, "the host did not start within %s", servingWait).WithNext("run witan serve to see why")
+	case <-line:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	return cmd.Process.Release()
+	return nil
 }
 
 func (a *app) attachCmd() *cobra.Command {
