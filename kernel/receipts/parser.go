@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"witan/kernel/secrets"
@@ -55,7 +56,7 @@ func (p *parser) object(m map[string]any, keys map[string]field, at string) (bro
 	slices.Sort(names)
 	for _, k := range names {
 		f, ok := keys[k]
-		here := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(k)
+		here := at + "/" + pointer(k)
 		if !ok {
 			if p.strict {
 				p.bad(here, "unknown key")
@@ -76,6 +77,18 @@ func (p *parser) object(m map[string]any, keys map[string]field, at string) (bro
 		}
 	}
 	return broken
+}
+
+// pointer is a key as a part of a JSON pointer. Keys are the agent's: long ones
+// are cut, and what a terminal or a log must not hold is replaced.
+func pointer(k string) string {
+	k = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return utf8.RuneError
+	}, secrets.Redact(clip(k)))
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(k)
 }
 
 func sorted(m map[string]field) []string {

@@ -24,7 +24,6 @@ type pattern struct {
 }
 
 var patterns = []pattern{
-	{kind: "private key", hint: "PRIVATE KEY", re: privateKey},
 	{kind: "aws access key", hint: "A", re: regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`)},
 	{kind: "github token", hint: "gh", re: regexp.MustCompile(`\bgh[pousr]_[A-Za-z0-9]{36,255}\b`)},
 	{kind: "github token", hint: "github_pat_", re: regexp.MustCompile(`\bgithub_pat_[A-Za-z0-9_]{60,255}\b`)},
@@ -40,19 +39,13 @@ var patterns = []pattern{
 	{kind: "assigned secret", hint: "earer ", re: regexp.MustCompile(`\b[Bb]earer ([A-Za-z0-9+/=_.~-]{24,})`), group: 1, entropy: 3.2},
 }
 
-// privateKey is the whole block, or what is left of one whose end or beginning
-// was cut off; its lines may be joined by the two characters \n.
-var privateKey = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----` +
-	`(?:[A-Za-z0-9+/=\s\\:,.()-]*?-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\s\\]*)` +
-	`|[A-Za-z0-9+/=\s\\]*-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----`)
-
 // assigned is a value given to a name that says it is secret.
 var assigned = regexp.MustCompile(`(?i)(?:api[_-]?key|(?:secret|access|private|account|auth)[_-]?key|secret|token|passwd|password|credential)["']?\s*(?::=|=>|[:=])\s*["']?` +
 	`([A-Za-z0-9+/=_.~-]{24,})`)
 
 // Find returns the secret-like strings of text, in order of the patterns.
 func Find(text string) []Match {
-	var out []Match
+	out := privateKeys(text)
 	for _, p := range patterns {
 		if p.hint != "" && !strings.Contains(text, p.hint) {
 			continue
