@@ -256,7 +256,7 @@ func (wk *walker) build(d *dir, next *cacheWriter) (changed bool, err error) {
 	same = same && d.old.same(d.entries)
 	if same {
 		d.node = d.old.node
-	} else if d.node, err = wk.w.Add("tree", tree.Encode(entries)); err != nil {
+	} else if d.node, err = wk.w.Add("tree", tree.Encode(nil, entries)); err != nil {
 		return false, err
 	}
 	next.add(d)

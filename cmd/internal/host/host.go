@@ -36,8 +36,7 @@ type Host struct {
 	control  kernel.Bus
 	view     kernel.Bus
 	server   *server
-	found    []kernel.RunID // runs that a dead host left behind
-	reaped   int            // processes that outlived it
+	reaped   int // processes that outlived it
 	instance string
 }
 
@@ -84,7 +83,7 @@ func Open(ctx context.Context, o Options) (_ *Host, err error) {
 		Random: testing.random, Log: o.Log, Instance: h.instance, BeforeAppend: testing.beforeAppend,
 		Output: func(r kernel.RunID) string { return filepath.Join(o.Home, "output", string(r)) }})
 	h.reaped = h.reapSurvivors(ctx)
-	if h.found, err = h.engine.Start(ctx); err != nil {
+	if _, err = h.engine.Start(ctx); err != nil {
 		return nil, err
 	}
 	if h.server, err = h.listen(); err != nil {
@@ -106,11 +105,26 @@ func loadConfig(o Options) (config.Config, error) {
 // Plans is the one list of plans.
 func Plans() plans.List { return plans.List{plans.Direct{}, plans.Batch{}} }
 
-// resumeReadOnly lets runs go on that a dead host left behind and that write nothing.
+// resumeWithin bounds what a long-lived host takes up again by itself: work
+// that was interrupted long ago may not be wanted any more.
+const resumeWithin = 24 * time.Hour
+
+// resumeReadOnly lets runs go on that lost their host and write nothing, whoever
+// found that out.
 func (h *Host) resumeReadOnly(ctx context.Context) {
-	for _, id := range h.found {
+	var ids []kernel.RunID
+	for s, err := range h.store.Ledger.Summaries(ctx) {
+		if err != nil {
+			h.opts.Log.Error("runs not listed", "err", err)
+			break
+		}
+		if s.Status == kernel.RunInterruptedSt && s.Finished != nil && time.Since(*s.Finished) < resumeWithin {
+			ids = append(ids, s.Run)
+		}
+	}
+	for _, id := range ids {
 		s, _, err := h.engine.Load(ctx, id)
-		if err != nil || s.Created.Permission != "read-only" || s.Status() != kernel.RunInterruptedSt {
+		if err != nil || s.Created.Permission != "read-only" {
 			continue
 		}
 		if err := h.engine.Reopen(ctx, id, kernel.ResumedBody{By: "start-up"}); err != nil {
