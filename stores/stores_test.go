@@ -50,6 +50,12 @@ func TestConformance(t *testing.T) {
 			t.Run("packs", func(t *testing.T) {
 				kerneltest.TestPacks(t, func(t *testing.T) kernel.Packs { return fresh(t, encryption).Packs })
 			})
+			t.Run("conversations", func(t *testing.T) {
+				kerneltest.TestConversations(t, func(t *testing.T) kernel.Conversations { return fresh(t, encryption).Conversations })
+			})
+			t.Run("streams", func(t *testing.T) {
+				kerneltest.TestStreams(t, func(t *testing.T) kernel.Streams { return fresh(t, encryption).Conversations })
+			})
 			t.Run("stat cache", func(t *testing.T) {
 				kerneltest.TestStatCache(t, func(t *testing.T) kernel.StatCache { return fresh(t, encryption).Packs })
 			})

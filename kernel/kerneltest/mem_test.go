@@ -10,3 +10,13 @@ import (
 func TestMemLedger(t *testing.T) {
 	kerneltest.TestLedger(t, func(*testing.T) kernel.Ledger { return kerneltest.NewMem() })
 }
+
+func TestMemPacks(t *testing.T) {
+	kerneltest.TestPacks(t, func(*testing.T) kernel.Packs { return kerneltest.NewMem() })
+	kerneltest.TestStatCache(t, func(*testing.T) kernel.StatCache { return kerneltest.NewMem() })
+}
+
+func TestMemConversations(t *testing.T) {
+	kerneltest.TestConversations(t, func(*testing.T) kernel.Conversations { return kerneltest.NewMem() })
+	kerneltest.TestStreams(t, func(*testing.T) kernel.Streams { return kerneltest.NewMem() })
+}

@@ -41,10 +41,21 @@ var (
 // Open returns the conversations of an open data directory.
 func Open(d *db.DB) *Store { return &Store{d} }
 
+// update runs f in a transaction of about n bytes, again when another writer of
+// this host came first: each conflict means that somebody's write succeeded.
 func (s *Store) update(n int, f func(txn *badger.Txn) error) error {
 	if err := s.db.Guard(int64(n)); err != nil {
 		return err
 	}
+	for {
+		err := s.try(f)
+		if !kernel.IsKind(err, kernel.Conflict) {
+			return err
+		}
+	}
+}
+
+func (s *Store) try(f func(txn *badger.Txn) error) error {
 	txn := s.db.NewTransaction(true)
 	defer txn.Discard()
 	if err := f(txn); err != nil {
@@ -223,8 +234,11 @@ func (s *Store) ReserveTurns(ctx context.Context, id kernel.ConversationID, clai
 	if err != nil || first > 0 {
 		return first, err
 	}
-	err = s.update(512, func(txn *badger.Txn) error {
+	err = s.update(512, func(txn *badger.Txn) (err error) {
 		if err := have(txn, id); err != nil {
+			return err
+		}
+		if first, err = number(txn, key); err != nil || first > 0 {
 			return err
 		}
 		last, err := number(txn, prefixNext+string(id))
@@ -310,19 +324,29 @@ func (s *Store) ReadStream(ctx context.Context, a kernel.AttemptID) (out []byte,
 	return out, err
 }
 
-// DropStream implements kernel.Streams.
+// DropStream implements kernel.Streams. It deletes from the end, so that a crash
+// in the middle leaves a shorter stream.
 func (s *Store) DropStream(ctx context.Context, a kernel.AttemptID) error {
+	const most = 1000 // chunks of one transaction, which Badger bounds
 	var n uint64
 	err := s.db.View(func(txn *badger.Txn) (err error) { n, err = number(txn, prefixStream+string(a)); return err })
-	if err != nil || n == 0 {
-		return err
-	}
-	return s.update(64, func(txn *badger.Txn) error {
-		for i := range n {
-			if err := txn.Delete(chunkKey(a, i)); err != nil {
+	for n > 0 && err == nil {
+		err = s.update(64, func(txn *badger.Txn) error {
+			if n, err = number(txn, prefixStream+string(a)); err != nil {
 				return err
 			}
-		}
-		return txn.Delete([]byte(prefixStream + string(a)))
-	})
+			left := n - min(n, most)
+			for i := left; i < n; i++ {
+				if err := txn.Delete(chunkKey(a, i)); err != nil {
+					return err
+				}
+			}
+			n = left
+			if n == 0 {
+				return txn.Delete([]byte(prefixStream + string(a)))
+			}
+			return setNumber(txn, prefixStream+string(a), n)
+		})
+	}
+	return err
 }
