@@ -96,6 +96,9 @@ func checkDatabase(ctx context.Context, dir string, emit func([]db.Damage, int) 
 		return err
 	}
 	err = func() error {
+		if why := d.CheckTables(); why != "" {
+			return emit([]db.Damage{{Kind: "database", ID: "db", File: "db", Reason: why}}, 1)
+		}
 		l, err := ledger.OpenView(d)
 		if err != nil {
 			return err

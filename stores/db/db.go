@@ -88,11 +88,16 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	if d.Damaged, err = setAsideDamagedLogs(o.Dir); err != nil {
 		return nil, err
 	}
-	if err := os.Remove(d.path(sealFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, DiskError(op, o.Dir, err)
+	for _, name := range []string{sealFile, openFile} {
+		if err := os.Remove(d.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, DiskError(op, o.Dir, err)
+		}
 	}
 	if d.DB, err = badger.Open(d.badgerOptions(o.Log)); err != nil {
 		return nil, openError(o.Dir, err)
+	}
+	if err := writeOpenList(o.Dir); err != nil {
+		return nil, errors.Join(DiskError(op, o.Dir, err), d.DB.Close())
 	}
 	return d, nil
 }
@@ -144,6 +149,7 @@ func (d *DB) badgerOptions(log *slog.Logger) badger.Options {
 		WithIndexCacheSize(0).
 		WithMetricsEnabled(false).
 		WithVerifyValueChecksum(true).
+		WithChecksumVerificationMode(options.OnBlockRead).
 		WithDetectConflicts(true).
 		WithLogger(&badgerLog{log, &d.unwell})
 	if d.master != nil {
@@ -207,6 +213,9 @@ func (d *DB) Close() error {
 	if err == nil {
 		err = writeSeal(d.Dir)
 	}
+	if err == nil {
+		err = os.Remove(d.path(openFile))
+	}
 	return errors.Join(err, d.lock.Release())
 }
 
@@ -225,7 +234,7 @@ func DiskError(op, dir string, err error) error {
 
 func openError(dir string, err error) error {
 	text := err.Error()
-	for _, sign := range []string{"checksum", "Checksum", "corrupt", "Encryption key mismatch", "manifest", "MANIFEST", "magic", "file does not exist", "Table", "table"} {
+	for _, sign := range []string{"checksum", "Checksum", "corrupt", "Encryption key mismatch", "manifest", "MANIFEST", "magic", "file does not exist", "Table", "table", "datakey"} {
 		if strings.Contains(text, sign) {
 			return kernel.E("db.Open", kernel.Corrupt, err, "the database in %s cannot be opened", dir).
 				WithNext("run witan check; restore from a backup if it names damage; nothing was changed")
