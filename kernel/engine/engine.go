@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"sync"
 	"time"
@@ -31,7 +30,7 @@ type Deps struct {
 	Registry      kernel.Registry
 	Plans         plans.List
 	Clock         kernel.Clock
-	Random        io.Reader
+	NewID         func(prefix string) (string, error)
 	Log           *slog.Logger
 	Output        func(kernel.RunID) string // folder for agents' output of a run; nil = none
 	Instance      string                    // names this host; a session kept in memory is of one host only

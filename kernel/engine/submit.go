@@ -35,7 +35,7 @@ func (e *Engine) Submit(ctx context.Context, sub Submission) (kernel.RunID, bool
 	if run, ok, err := e.claimed(ctx, sub); ok || err != nil {
 		return run, ok, err
 	}
-	id, err := kernel.NewID(kernel.RunPrefix, e.Clock.Now(), e.Random)
+	id, err := e.NewID(kernel.RunPrefix)
 	if err != nil {
 		return "", false, err
 	}
@@ -115,7 +115,7 @@ func (e *Engine) create(ctx context.Context, run kernel.RunID, sub Submission) (
 	}
 	b.TurnSeq = 1
 	if sub.Conversation == "" {
-		id, err := kernel.NewID(kernel.ConversationPrefix, e.Clock.Now(), e.Random)
+		id, err := e.NewID(kernel.ConversationPrefix)
 		if err != nil {
 			return nil, err
 		}

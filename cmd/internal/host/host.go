@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"log/slog"
 	"os"
@@ -71,7 +70,7 @@ func Open(ctx context.Context, o Options) (_ *Host, err error) {
 			err = errors.Join(err, h.release(ctx))
 		}
 	}()
-	if h.instance, err = kernel.NewID("host_", time.Now(), rand.Reader); err != nil {
+	if h.instance, err = testing.newID("host_"); err != nil {
 		return nil, err
 	}
 	h.control, h.view = testing.bus(bus.NewControl()), testing.bus(bus.NewView())
@@ -80,7 +79,7 @@ func Open(ctx context.Context, o Options) (_ *Host, err error) {
 	}
 	h.engine = engine.New(engine.Deps{Ledger: h.store.Ledger, Packs: h.store.Packs, Conversations: h.store.Conversations,
 		Streams: h.store.Conversations, Control: h.control, View: h.view, Registry: h.registry(), Plans: Plans(), Clock: systemClock{},
-		Random: testing.random, Log: o.Log, Instance: h.instance, BeforeAppend: testing.beforeAppend,
+		NewID: testing.newID, Log: o.Log, Instance: h.instance, BeforeAppend: testing.beforeAppend,
 		Output: func(r kernel.RunID) string { return filepath.Join(o.Home, "output", string(r)) }})
 	h.reaped = h.reapSurvivors(ctx)
 	if _, err = h.engine.Start(ctx); err != nil {

@@ -3,11 +3,11 @@ package host
 import (
 	"bytes"
 	"crypto/rand"
-	"io"
-	mrand "math/rand/v2"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"witan/bus"
 	"witan/kernel"
@@ -26,13 +26,15 @@ type testHooks struct {
 	crash        func(string)
 	beforeAppend func([]kernel.Record)
 	bus          func(kernel.Bus) kernel.Bus
-	random       io.Reader
+	newID        func(prefix string) (string, error)
 }
 
 func readTestHooks() (testHooks, error) {
-	t := testHooks{bus: func(b kernel.Bus) kernel.Bus { return b }, random: rand0{}}
+	t := testHooks{bus: func(b kernel.Bus) kernel.Bus { return b }, newID: func(prefix string) (string, error) {
+		return kernel.NewID(prefix, time.Now(), rand.Reader)
+	}}
 	if s := os.Getenv("WITAN_TEST_SEED"); s != "" {
-		t.random = &seeded{seed: s}
+		t.newID = seeded(s)
 	}
 	switch s := os.Getenv("WITAN_TEST_BUS"); {
 	case s == "stopped":
@@ -82,20 +84,14 @@ func crashOnce(file string) func([]kernel.Record) {
 	}
 }
 
-// rand0 is the system's randomness.
-type rand0 struct{}
-
-func (rand0) Read(b []byte) (int, error) { return rand.Read(b) }
-
-// seeded gives the same bytes to every process that asks for the first time.
-type seeded struct {
-	seed string
-	src  *mrand.ChaCha8
-}
-
-func (s *seeded) Read(b []byte) (int, error) {
-	if s.src == nil {
-		s.src = mrand.NewChaCha8(kernel.Sum([]byte(s.seed)))
+// seeded makes the same ids in every process that asks in the same order.
+func seeded(seed string) func(string) (string, error) {
+	var mu sync.Mutex
+	asked := map[string]int{}
+	return func(prefix string) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked[prefix]++
+		return kernel.DeriveID(prefix, seed, strconv.Itoa(asked[prefix])), nil
 	}
-	return s.src.Read(b)
 }
