@@ -21,6 +21,8 @@ import (
 // no file of an encrypted history.
 const secret = "rutabaga"
 
+func containsSecret(b []byte) bool { return bytes.Contains(b, []byte(secret)) }
+
 // fill stores something of every kind.
 func fill(t testing.TB, s *stores.Store) {
 	t.Helper()
@@ -131,7 +133,7 @@ func checkImage(t *testing.T, dir string, encryption bool) {
 	}
 	for _, file := range dataFiles(t, dir) {
 		if encryption {
-			if b, err := os.ReadFile(filepath.Join(dir, file)); err != nil || bytes.Contains(b, []byte(secret)) {
+			if b, err := os.ReadFile(filepath.Join(dir, file)); err != nil || containsSecret(b) {
 				t.Errorf("%s holds content in the clear (%v)", file, err)
 			}
 		}

@@ -88,13 +88,17 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	if d.Damaged, err = setAsideDamagedLogs(o.Dir); err != nil {
 		return nil, err
 	}
+	sealed, _ := os.ReadFile(d.path(sealFile))
 	for _, name := range []string{sealFile, openFile} {
 		if err := os.Remove(d.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, DiskError(op, o.Dir, err)
 		}
 	}
 	if d.DB, err = badger.Open(d.badgerOptions(o.Log)); err != nil {
-		return nil, openError(o.Dir, err)
+		if err = openError(o.Dir, err); sealed != nil { // a check can still tell which file it is
+			err = errors.Join(err, WriteFile(d.path(sealFile), sealed))
+		}
+		return nil, err
 	}
 	if err := writeOpenList(o.Dir); err != nil {
 		return nil, errors.Join(DiskError(op, o.Dir, err), d.DB.Close())
@@ -115,6 +119,7 @@ func (d *DB) format(encryption bool) error {
 			if d.master, err = newKey(&f); err != nil {
 				return err
 			}
+			f.KeyCheck = keyCheck(d.master)
 		}
 		f.Sum = f.sum()
 		d.Format = f

@@ -22,7 +22,8 @@ type Format struct {
 	Schema     int    `json:"schema"`
 	ID         string `json:"id"` // names the key of this directory
 	Encryption bool   `json:"encryption"`
-	Key        string `json:"key"` // keyring, file or none
+	Key        string `json:"key"`                 // keyring, file or none
+	KeyCheck   string `json:"key_check,omitempty"` // tells another key from the right one
 	Memtable   int64  `json:"memtable"`
 	Sum        string `json:"sum"` // SHA-256 of the rest
 }

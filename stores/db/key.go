@@ -117,8 +117,21 @@ func readKey(path string) ([]byte, error) {
 	return key, nil
 }
 
-// loadKey finds the key of an existing directory. Nothing is made up.
+// keyCheck is a value that only the holder of the key can compute.
+func keyCheck(master []byte) string { return hex.EncodeToString(subkey(master, "check")[:8]) }
+
+// loadKey finds the key of an existing directory. Nothing is made up, and a key
+// of another directory is refused before anything is opened with it.
 func loadKey(f Format) ([]byte, error) {
+	key, err := findKey(f)
+	if err == nil && keyCheck(key) != f.KeyCheck {
+		return nil, kernel.E("db.loadKey", kernel.ReadOnly, nil, "the key that was found belongs to another history").
+			WithNext("bring back the key of this one, or point %s at it; nothing was changed", KeyFileEnv)
+	}
+	return key, err
+}
+
+func findKey(f Format) ([]byte, error) {
 	const op = "db.loadKey"
 	if f.Key == "keyring" {
 		item, err := timed(func() (keyring.Item, error) {
