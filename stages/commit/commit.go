@@ -1,8 +1,3 @@
-// Package commit records results: the message of an attempt, and once per run
-// the accepted result.
-//
-// It is keyed: the ids follow from the run and the place in it, so doing it
-// again after a crash finds the same effect. A result holds no time.
 package commit
 
 import (

@@ -1,12 +1,15 @@
-// Package external makes any executable a stage: one JSON object on stdin, one
-// on stdout, as for `witan stage`. A non-zero exit or an answer that is not of
-// the stage's shape is a failure of the stage, with its stderr kept.
 package external
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,7 +19,8 @@ import (
 
 const (
 	defaultTimeout = 10 * time.Minute
-	maxOutput      = 8 << 20
+	maxOutput      = 8 << 20 // bytes of stdout
+	maxShown       = 2000    // bytes of stderr in the text of a failure; its end says most
 )
 
 type options struct {
@@ -37,7 +41,7 @@ func New[In, Out any](kind string, run kernel.Runner) kernel.Stage[In, Out] {
 func (s stage[In, Out]) Spec() kernel.Spec {
 	return kernel.Spec{ID: s.kind + "/exec", Version: 1, Class: kernel.Keyed, Touches: []string{"process"},
 		Doc:     "Runs an executable as the stage: JSON in, JSON out",
-		Options: json.RawMessage(`{"type":"object","properties":{"command":{"type":"array","items":{"type":"string"}},"timeout":{"type":"string"}},"required":["command"],"additionalProperties":false}`),
+		Options: json.RawMessage(`{"type":"object","properties":{"command":{"type":"array","minItems":1,"items":{"type":"string"}},"timeout":{"type":"string","pattern":"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$"}},"required":["command"],"additionalProperties":false}`),
 		In:      kernel.Schema[In](), Out: kernel.Schema[Out]()}
 }
 
@@ -56,48 +60,117 @@ type answer struct {
 }
 
 func (s stage[In, Out]) Run(ctx context.Context, env kernel.Env, in In) (out Out, err error) {
-	var opt options
-	if err := kernel.DecodeStrict(env.Options, &opt); err != nil {
+	opt, timeout, err := s.options(env)
+	if err != nil {
 		return out, err
-	}
-	if len(opt.Command) == 0 {
-		return out, kernel.E("external.Run", kernel.Invalid, nil, "%s/exec has no command", s.kind).WithNext(`add command = ["./program"]`)
-	}
-	timeout := defaultTimeout
-	if opt.Timeout != "" {
-		if timeout, err = time.ParseDuration(opt.Timeout); err != nil || timeout <= 0 {
-			return out, kernel.E("external.Run", kernel.Invalid, nil, "timeout %q is no duration", opt.Timeout)
-		}
 	}
 	stdin, err := kernel.Canonical(envelope[In]{Version: 1, Stage: s.kind + "/exec", Options: json.RawMessage("{}"), In: &in})
 	if err != nil {
 		return out, err
 	}
 	r, err := s.run.Run(ctx, kernel.Command{Argv: opt.Command, Stdin: stdin, Timeout: timeout, Limit: maxOutput})
+	if ctx.Err() != nil {
+		return out, context.Cause(ctx)
+	}
 	if err != nil {
 		return out, err
 	}
-	fail := func(what string) error {
-		text := opt.Command[0] + " " + what
-		if e := strings.TrimSpace(secrets.Redact(strings.ToValidUTF8(string(r.Stderr), "\uFFFD"))); e != "" {
-			text += ": " + e
-		}
-		return &kernel.Failure{Class: kernel.ClassExecution, Reason: "exec_failed", Text: text}
-	}
+	what := ""
 	switch {
 	case r.TimedOut:
-		return out, fail(fmt.Sprintf("did not end within %s", timeout))
+		what = fmt.Sprintf("did not end within %s", timeout)
 	case r.Exit != 0:
-		return out, fail(fmt.Sprintf("exited with %d", r.Exit))
+		what = fmt.Sprintf("exited with %d", r.Exit)
 	case r.Cut > 0:
-		return out, fail("said more than 8 MiB")
+		what = fmt.Sprintf("said more than %d MiB", maxOutput>>20)
+	default:
+		if out, err = decode[Out](r.Stdout); err == nil {
+			return out, nil
+		}
+		what = "gave an answer that does not fit: " + err.Error()
 	}
+	return out, s.fail(ctx, env, opt.Command[0], what, r.Stderr)
+}
+
+func (s stage[In, Out]) options(env kernel.Env) (opt options, timeout time.Duration, err error) {
+	const op = "external.Run"
+	raw := env.Options
+	if len(raw) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	if err := kernel.DecodeStrict(raw, &opt); err != nil {
+		return opt, 0, kernel.E(op, kernel.Invalid, err, "the options of %s/exec are not what it takes", s.kind).WithNext("see witan stage list --json")
+	}
+	if len(opt.Command) == 0 || opt.Command[0] == "" {
+		return opt, 0, kernel.E(op, kernel.Invalid, nil, "%s/exec has no command", s.kind).WithNext(`add command = ["./program"]`)
+	}
+	if opt.Timeout == "" {
+		return opt, defaultTimeout, nil
+	}
+	if timeout, err = time.ParseDuration(opt.Timeout); err != nil || timeout <= 0 {
+		return opt, 0, kernel.E(op, kernel.Invalid, nil, "timeout %q is no duration", opt.Timeout).WithNext(`write it as "10m"`)
+	}
+	return opt, timeout, nil
+}
+
+// decode reads an answer strictly: what it gives, encoded again, is what came.
+func decode[Out any](stdout []byte) (out Out, err error) {
 	var a answer
-	if err := kernel.DecodeStrict(r.Stdout, &a); err != nil || a.Version != 1 {
-		return out, fail("gave no answer of version 1")
+	if err := kernel.DecodeStrict(stdout, &a); err != nil {
+		return out, errors.New("no JSON object with version, out and, if you like, hash and usage")
 	}
-	if err := kernel.DecodeStrict(a.Out, &out); err != nil {
-		return out, fail("gave an answer of another shape: " + err.Error())
+	if a.Version != 1 {
+		return out, fmt.Errorf("version %d is unknown", a.Version)
 	}
-	return out, nil
+	got, err := kernel.CanonicalJSON(a.Out)
+	if err != nil {
+		return out, errors.New(`it has no "out"`)
+	}
+	if !a.Hash.IsZero() && a.Hash != kernel.Sum(got) {
+		return out, fmt.Errorf("its out is %s, not %s", kernel.Sum(got), a.Hash)
+	}
+	if err := kernel.DecodeStrict(got, &out); err != nil {
+		return out, err
+	}
+	want, err := kernel.Canonical(out)
+	if err == nil && !bytes.Equal(want, got) {
+		err = fmt.Errorf("%s is missing or written otherwise", difference(want, got))
+	}
+	return out, err
+}
+
+// difference names the first field at the top in which two objects differ.
+func difference(want, got []byte) string {
+	var w, g map[string]json.RawMessage
+	if json.Unmarshal(want, &w) == nil && json.Unmarshal(got, &g) == nil {
+		for _, k := range slices.Sorted(maps.Keys(w)) {
+			if !bytes.Equal(w[k], g[k]) {
+				return strconv.Quote(k)
+			}
+		}
+		for _, k := range slices.Sorted(maps.Keys(g)) {
+			if _, ok := w[k]; !ok {
+				return strconv.Quote(k)
+			}
+		}
+	}
+	return "the object"
+}
+
+// fail keeps stderr whole and shows its end.
+func (s stage[In, Out]) fail(ctx context.Context, env kernel.Env, program, what string, stderr []byte) error {
+	f := &kernel.Failure{Class: kernel.ClassExecution, Reason: "exec_failed", Text: filepath.Base(program) + " " + what}
+	text := strings.TrimSpace(secrets.Redact(strings.ToValidUTF8(string(stderr), "\uFFFD")))
+	if text == "" {
+		return f
+	}
+	d, err := env.Packs.Put(ctx, "stderr", []byte(text))
+	if err != nil {
+		return err
+	}
+	if over := len(text) - maxShown; over > 0 {
+		text = "…" + strings.ToValidUTF8(text[over:], "")
+	}
+	f.Text += fmt.Sprintf(" (stderr %s): %s", d, text)
+	return f
 }

@@ -1,5 +1,3 @@
-// Package receipt reads the statement that closes a turn: from the receipt tool,
-// or from the end of the text. It is pure.
 package receipt
 
 import (
@@ -7,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
+	"strings"
 
 	"witan/kernel"
 	"witan/kernel/marker"
@@ -45,9 +45,13 @@ func (s stage) Run(ctx context.Context, env kernel.Env, r kernel.Reply) (kernel.
 		return kernel.Claim{}, err
 	}
 	c := kernel.Claim{Version: kernel.ObjectVersion, Turn: r.Turn, Reply: kernel.Sum(raw), Source: "none",
-		Claims: []kernel.ClaimText{}, Outcomes: r.Outcomes}
-	if c.Outcomes == nil {
-		c.Outcomes = []kernel.Outcome{}
+		Claims: []kernel.ClaimText{}, Outcomes: append([]kernel.Outcome{}, r.Outcomes...)}
+	if !r.Delivery.IsZero() {
+		d, err := kernel.GetObject[kernel.Delivery](ctx, env.Packs, r.Delivery)
+		if err != nil {
+			return c, err
+		}
+		c.Session = d.Session
 	}
 	text := ""
 	if !r.Text.IsZero() {
@@ -57,75 +61,107 @@ func (s stage) Run(ctx context.Context, env kernel.Env, r kernel.Reply) (kernel.
 		}
 		text = string(b)
 	}
-	if s.mode == none {
-		return c, keep(ctx, env, &c, text)
-	}
-	t, err := kernel.GetObject[kernel.Turn](ctx, env.Packs, r.Turn)
-	if err != nil {
-		return c, err
-	}
-	if err := s.read(&c, t, r, text); err != nil {
-		var e *receipts.Error
-		if s.mode == strict || !errors.As(err, &e) {
-			return c, failure(err)
+	if s.mode != none {
+		t, err := kernel.GetObject[kernel.Turn](ctx, env.Packs, r.Turn)
+		if err != nil {
+			return c, err
 		}
-		c.Source, c.Receipt, c.Dropped = "none", nil, append(c.Dropped, e.Code)
+		if err := s.read(&c, t, r, text); err != nil {
+			return c, err
+		}
 	}
-	return c, keep(ctx, env, &c, marker.Visible(text))
-}
-
-func keep(ctx context.Context, env kernel.Env, c *kernel.Claim, text string) (err error) {
-	if text != "" {
+	if text = marker.Visible(text); text != "" {
 		c.Text, err = env.Packs.Put(ctx, "text", []byte(text))
 	}
-	return err
+	return c, err
 }
 
-func failure(err error) error {
-	var e *receipts.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	return &kernel.Failure{Class: kernel.ClassProtocol, Reason: e.Code, Text: e.Error()}
-}
-
-// read finds the receipt. Both forms may be there; then they must be equal.
+// read looks for the receipt in both places and takes it into the claim.
 func (s stage) read(c *kernel.Claim, t kernel.Turn, r kernel.Reply, text string) error {
-	exp := receipts.Expect{Phase: t.Phase, Round: t.Round, Snapshot: t.Snapshot, Item: item(t)}
-	inText, ok := marker.Receipt(text)
-	if !ok && len(r.Receipt) == 0 {
-		if s.mode == strict {
-			return &receipts.Error{Code: receipts.Missing, What: "the answer does not end with a receipt"}
+	rec, err := s.find(t, r, text)
+	if err != nil {
+		var e *receipts.Error
+		if !errors.As(err, &e) {
+			return err
 		}
+		if s.mode == strict {
+			return &kernel.Failure{Class: kernel.ClassProtocol, Reason: e.Code, Text: "the receipt" + strings.TrimPrefix(e.Error(), e.Code)}
+		}
+		rec.dropped = append(rec.dropped, e.Code)
+	}
+	c.Dropped = rec.dropped
+	if rec.raw == nil {
 		return nil
 	}
-	var fromText, fromTool json.RawMessage
-	var dropped []string
-	var err error
-	if ok {
-		if fromText, dropped, err = receipts.Parse([]byte(inText), exp, s.mode == strict); err != nil {
-			return err
-		}
-		c.Source, c.Receipt = "text", fromText
-	}
-	if len(r.Receipt) > 0 {
-		if fromTool, dropped, err = receipts.Parse(r.Receipt, exp, s.mode == strict); err != nil {
-			return err
-		}
-		c.Source, c.Receipt = "mcp", fromTool
-	}
-	if fromText != nil && fromTool != nil && !bytes.Equal(fromText, fromTool) {
-		return &receipts.Error{Code: receipts.Mismatch, What: "the receipt in the text differs from the one of the tool"}
-	}
-	c.Dropped = dropped
+	c.Source, c.Receipt = rec.source, rec.raw
 	var body struct {
-		Claims []kernel.ClaimText `json:"claims"`
+		Claims   []kernel.ClaimText `json:"claims"`
+		Findings []finding          `json:"findings"`
 	}
-	if err := json.Unmarshal(c.Receipt, &body); err != nil {
-		return &receipts.Error{Code: receipts.Invalid, Pointer: "/claims", What: err.Error()}
+	if err := json.Unmarshal(rec.raw, &body); err != nil {
+		return kernel.E("receipt.read", kernel.Internal, err, "a receipt that was read cannot be read")
 	}
 	c.Claims = append(c.Claims, body.Claims...)
+	for i, f := range body.Findings {
+		c.Outcomes = append(c.Outcomes, f.outcome(t.Agent, c.Reply, i))
+	}
 	return nil
+}
+
+// found is a receipt, or, with raw nil, what was dropped of one.
+type found struct {
+	source  string
+	raw     json.RawMessage
+	dropped []string
+}
+
+// find reads the receipt of the tool and the one in the text. The tool's counts
+// where only one of them can be read, which lenient reading alone allows.
+func (s stage) find(t kernel.Turn, r kernel.Reply, text string) (found, error) {
+	exp := receipts.Expect{Phase: t.Phase, Round: t.Round, Snapshot: t.Snapshot, Item: item(t)}
+	var all []found
+	var bad error
+	parse := func(source string, raw []byte) {
+		c, dropped, err := receipts.Parse(raw, exp, s.mode == strict)
+		if err == nil {
+			all = append(all, found{source, c, dropped})
+		} else if bad == nil {
+			bad = err
+		}
+	}
+	if len(r.Receipt) > 0 {
+		parse("mcp", r.Receipt)
+	}
+	inText, ok := marker.Receipt(text)
+	if ok {
+		parse("text", []byte(inText))
+	}
+	switch {
+	case len(all) == 2 && !bytes.Equal(all[0].raw, all[1].raw):
+		return found{}, &receipts.Error{Code: receipts.Mismatch, What: "the receipt in the text differs from the one of the tool"}
+	case bad != nil && (s.mode == strict || len(all) == 0):
+		return found{}, bad
+	case len(all) > 0:
+		return all[0], bad
+	case s.mode == strict:
+		return found{}, &receipts.Error{Code: receipts.Missing, What: "the answer does not end with a receipt"}
+	}
+	return found{}, nil
+}
+
+// finding is one of a receipt.
+type finding struct {
+	Severity string `json:"severity"`
+	Stance   string `json:"stance"`
+	Title    string `json:"title"`
+	Detail   string `json:"detail"`
+	Path     string `json:"path"`
+	Line     int    `json:"line"`
+}
+
+func (f finding) outcome(agent kernel.AgentID, reply kernel.Digest, i int) kernel.Outcome {
+	return kernel.Outcome{Type: "finding", ID: kernel.OutcomeID(kernel.DeriveID(kernel.FindingPrefix, reply.String(), strconv.Itoa(i))), Agent: agent,
+		Severity: f.Severity, Stance: f.Stance, Title: f.Title, Detail: f.Detail, Path: f.Path, Line: f.Line}
 }
 
 func item(t kernel.Turn) string {
