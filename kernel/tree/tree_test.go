@@ -13,26 +13,26 @@ import (
 )
 
 func FuzzNode(f *testing.F) {
-	f.Add(tree.Encode([]tree.Entry{{Type: 'd', Name: "a"}, {Type: 'f', Name: "b\n", Size: 300}}))
+	f.Add(tree.Encode(nil, []tree.Entry{{Type: 'd', Name: "a"}, {Type: 'f', Name: "b\n", Size: 300}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		es, err := tree.Decode(b)
-		if err == nil && !bytes.Equal(tree.Encode(es), b) {
-			t.Fatalf("%q decodes and encodes to %q", b, tree.Encode(es))
+		if err == nil && !bytes.Equal(tree.Encode(nil, es), b) {
+			t.Fatalf("%q decodes and encodes to %q", b, tree.Encode(nil, es))
 		}
 	})
 }
 
 func TestDecodeRefuses(t *testing.T) {
-	good := tree.Encode([]tree.Entry{{Type: 'f', Name: "a"}, {Type: 'f', Name: "b"}})
+	good := tree.Encode(nil, []tree.Entry{{Type: 'f', Name: "a"}, {Type: 'f', Name: "b"}})
 	for name, b := range map[string][]byte{
 		"cut":        good[:len(good)-1],
 		"behind":     append(bytes.Clone(good), 0),
-		"unsorted":   tree.Encode([]tree.Entry{{Type: 'f', Name: "b"}, {Type: 'f', Name: "a"}}),
-		"twice":      tree.Encode([]tree.Entry{{Type: 'f', Name: "a"}, {Type: 'f', Name: "a"}}),
-		"parent":     tree.Encode([]tree.Entry{{Type: 'd', Name: ".."}}),
-		"path":       tree.Encode([]tree.Entry{{Type: 'f', Name: "a/b"}}),
-		"no name":    tree.Encode([]tree.Entry{{Type: 'f', Name: ""}}),
-		"other type": tree.Encode([]tree.Entry{{Type: 'z', Name: "a"}}),
+		"unsorted":   tree.Encode(nil, []tree.Entry{{Type: 'f', Name: "b"}, {Type: 'f', Name: "a"}}),
+		"twice":      tree.Encode(nil, []tree.Entry{{Type: 'f', Name: "a"}, {Type: 'f', Name: "a"}}),
+		"parent":     tree.Encode(nil, []tree.Entry{{Type: 'd', Name: ".."}}),
+		"path":       tree.Encode(nil, []tree.Entry{{Type: 'f', Name: "a/b"}}),
+		"no name":    tree.Encode(nil, []tree.Entry{{Type: 'f', Name: ""}}),
+		"other type": tree.Encode(nil, []tree.Entry{{Type: 'z', Name: "a"}}),
 		"magic":      append([]byte("X"), good[1:]...),
 		"empty":      nil,
 	} {
@@ -51,8 +51,8 @@ func TestCheckout(t *testing.T) {
 		}
 		return d
 	}
-	sub := put(tree.Encode([]tree.Entry{{Type: tree.Exec, Name: "run.sh", Hash: put([]byte("#!/bin/sh\n"))}}))
-	root := put(tree.Encode([]tree.Entry{{Type: tree.Dir, Name: "bin", Hash: sub}, {Type: tree.Link, Name: "l", Hash: put([]byte("bin/run.sh"))},
+	sub := put(tree.Encode(nil, []tree.Entry{{Type: tree.Exec, Name: "run.sh", Hash: put([]byte("#!/bin/sh\n"))}}))
+	root := put(tree.Encode(nil, []tree.Entry{{Type: tree.Dir, Name: "bin", Hash: sub}, {Type: tree.Link, Name: "l", Hash: put([]byte("bin/run.sh"))},
 		{Type: tree.File, Name: "n\n", Hash: put([]byte("x"))}}))
 	dir := t.TempDir()
 	if err := tree.Checkout(ctx, m, root, dir); err != nil {
