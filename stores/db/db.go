@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -47,6 +48,10 @@ type DB struct {
 	crash   func(string)
 	unwell  atomic.Pointer[string] // first error that Badger logged
 	Damaged []Damage               // what was found and set aside while opening
+	log     *slog.Logger
+	commits atomic.Int64
+	tidying atomic.Bool
+	wg      sync.WaitGroup
 }
 
 // Open takes the lock, checks what Badger would not, and opens the database.
@@ -144,7 +149,8 @@ func (d *DB) badgerOptions(log *slog.Logger) badger.Options {
 		WithMemTableSize(d.Format.Memtable).
 		WithNumMemtables(2).
 		WithNumLevelZeroTables(2).
-		WithNumLevelZeroTablesStall(8).
+		WithNumLevelZeroTablesStall(1 << 20). // without compactors a stall would last for ever
+		
 		WithNumCompactors(0). // idle is idle: Compact does it on demand
 		WithBaseTableSize(2 << 20).
 		WithValueThreshold(valueThreshold).
@@ -200,11 +206,37 @@ func (d *DB) Guard(n int64) error {
 	return nil
 }
 
+// Compaction is ours to ask for: after each open, and every so many commits.
+const (
+	levelZeroMost = 8    // tables before they are merged
+	commitsEach   = 4096 // between two looks at their number
+)
+
+// tidy merges tables when there are many: each unclean or clean stop leaves one.
+func (d *DB) tidy() {
+	if !d.tidying.CompareAndSwap(false, true) {
+		return
+	}
+	d.wg.Go(func() {
+		defer d.tidying.Store(false)
+		for _, l := range d.Levels() {
+			if l.Level == 0 && l.NumTables >= levelZeroMost {
+				if err := d.Flatten(1); err != nil {
+					d.log.Warn("tables not merged", "err", err)
+				}
+			}
+		}
+	})
+}
+
 // Commit commits a transaction and classifies its error.
 func (d *DB) Commit(txn *badger.Txn) error {
 	err := txn.Commit()
 	switch {
 	case err == nil:
+		if d.commits.Add(1)%commitsEach == 0 {
+			d.tidy()
+		}
 		return nil
 	case errors.Is(err, badger.ErrConflict):
 		return kernel.E("db.Commit", kernel.Conflict, err, "somebody else wrote first")
@@ -214,6 +246,7 @@ func (d *DB) Commit(txn *badger.Txn) error {
 
 // Close closes the database and seals it.
 func (d *DB) Close() error {
+	d.wg.Wait()
 	err := d.DB.Close()
 	if err == nil {
 		err = writeSeal(d.Dir)
