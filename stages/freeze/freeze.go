@@ -1,114 +1,183 @@
-// Package freeze takes the snapshot that all members of a run start from.
-//
-// A git folder is frozen as its commit and the files that differ from it; any
-// other folder as a tree of content-addressed nodes. Links are stored as links
-// and never followed; what cannot be read is named with the reason. The stage is
-// keyed: freezing again an unchanged folder gives the same snapshot.
 package freeze
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
+	"strings"
+	"unicode/utf8"
 
 	"witan/kernel"
 )
 
-const maxInstructions = 256 << 10
+const (
+	maxText         = 32_000 // characters
+	maxInstructions = 256 << 10
+	defaultMaxFile  = 1 << 30
+)
+
+// options of freeze/workspace. Tree freezes a git folder like any other, with
+// what git ignores, so that nothing depends on its repository.
+type options struct {
+	Tree       bool  `json:"tree"`
+	MaxFileMiB int64 `json:"max_file_mib"` // larger files are named, not stored; 0 = 1024
+}
+
+func (o options) maxFile() int64 {
+	if o.MaxFileMiB == 0 {
+		return defaultMaxFile
+	}
+	return o.MaxFileMiB << 20
+}
 
 type stage struct {
 	run   kernel.Runner
 	cache kernel.StatCache
+	disk  Disk
 }
 
-// Workspace returns "freeze/workspace".
-func Workspace(run kernel.Runner, cache kernel.StatCache) kernel.Freeze { return stage{run, cache} }
+// Option changes how Workspace works.
+type Option func(*stage)
+
+// WithDisk makes the stage see files through d.
+func WithDisk(d Disk) Option { return func(s *stage) { s.disk = d } }
+
+// Workspace returns "freeze/workspace". Run starts git; without one, or without a
+// git that works, every folder is frozen as a plain one.
+func Workspace(run kernel.Runner, cache kernel.StatCache, opts ...Option) kernel.Freeze {
+	s := stage{run: run, cache: cache, disk: OS()}
+	for _, o := range opts {
+		o(&s)
+	}
+	return s
+}
 
 func (stage) Spec() kernel.Spec {
 	return kernel.Spec{ID: "freeze/workspace", Version: 1, Class: kernel.Keyed, Touches: []string{"workspace-read", "process", "store"},
-		Doc: "Freezes task, history and the state of the folder", Options: kernel.NoOptions,
+		Doc: "Freezes task, history and the state of the folder",
+		Options: json.RawMessage(`{"type":"object","properties":{"tree":{"type":"boolean"},` +
+			`"max_file_mib":{"type":"integer","minimum":0,"maximum":1048576}},"additionalProperties":false}`),
 		In: kernel.Schema[kernel.Task](), Out: kernel.Schema[kernel.Snapshot]()}
 }
 
-func snapshot(t kernel.Task) (kernel.Snapshot, error) {
-	raw, err := kernel.Canonical(t)
-	s := kernel.Snapshot{Version: kernel.ObjectVersion, Task: kernel.Sum(raw), Text: t.Text, History: t.History, Attachments: t.Attachments}
+func (f stage) Run(ctx context.Context, env kernel.Env, t kernel.Task) (kernel.Snapshot, error) {
+	s, err := snapshot(ctx, env, t)
+	if err != nil {
+		return s, err
+	}
+	var o options
+	if len(env.Options) > 0 {
+		if err := kernel.DecodeStrict(env.Options, &o); err != nil {
+			return s, err
+		}
+	}
+	if o.MaxFileMiB < 0 || o.MaxFileMiB > 1<<20 {
+		return s, kernel.E("freeze.Run", kernel.Invalid, nil, "max_file_mib is %d", o.MaxFileMiB).WithNext("use 0 to 1048576")
+	}
+	top, err := f.disk.Open(t.Workspace)
+	if err != nil {
+		return s, unusable(t.Workspace, err)
+	}
+	defer top.Close()
+	w, err := env.Packs.Begin(ctx)
+	if err != nil {
+		return s, err
+	}
+	defer w.Abort()
+	var note string // why it is not frozen as git, which it looks like
+	git := false
+	if !o.Tree {
+		s.Workspace, git, note, err = f.git(ctx, w, o, t.Workspace)
+	}
+	done := func() {}
+	if err == nil && !git {
+		s.Workspace, done, err = f.folder(ctx, env, w, o, t.Workspace, note)
+	}
+	if err != nil {
+		return s, err
+	}
+	if err := instructions(top, w, &s); err != nil {
+		return s, err
+	}
+	if err := w.Seal(); err != nil {
+		return s, err
+	}
+	done() // the cache may say only what is stored
+	return s, nil
+}
+
+// snapshot is the part that is not about the folder.
+func snapshot(ctx context.Context, env kernel.Env, t kernel.Task) (kernel.Snapshot, error) {
+	s := kernel.Snapshot{Version: kernel.ObjectVersion, Text: t.Text, History: t.History, Attachments: t.Attachments}
+	if strings.TrimSpace(t.Text) == "" {
+		return s, fail("task_empty", "the task is empty; say what is to be done")
+	}
+	if n := utf8.RuneCountInString(t.Text); n > maxText {
+		return s, fail("task_too_long", fmt.Sprintf("the task has %d characters and may have %d; attach the long part as a file", n, maxText))
+	}
 	if s.History == nil {
 		s.History = []kernel.HistoryEntry{}
 	}
 	if s.Attachments == nil {
 		s.Attachments = []kernel.Attachment{}
 	}
-	return s, err
-}
-
-func (f stage) Run(ctx context.Context, env kernel.Env, t kernel.Task) (kernel.Snapshot, error) {
-	s, err := snapshot(t)
+	raw, err := kernel.Canonical(t)
 	if err != nil {
 		return s, err
 	}
-	for _, h := range t.History { // what is frozen must be there and whole
-		if _, err := env.Packs.Get(ctx, h.Text); err != nil {
+	s.Task = kernel.Sum(raw)
+	for _, h := range s.History { // what is frozen must be there
+		if _, err := env.Packs.Stat(ctx, h.Text); err != nil {
 			return s, err
 		}
 	}
-	if err := folder(t.Workspace); err != nil {
-		return s, err
+	for _, a := range s.Attachments {
+		if _, err := env.Packs.Stat(ctx, a.Hash); err != nil {
+			return s, err
+		}
 	}
-	w, err := env.Packs.Begin(ctx)
-	if err != nil {
-		return s, err
-	}
-	defer w.Abort()
-	if s.Workspace, err = f.state(ctx, env, w, t.Workspace); err != nil {
-		return s, err
-	}
-	if s.Instructions, err = instructions(w, t.Workspace); err != nil {
-		return s, err
-	}
-	return s, w.Seal()
+	return s, nil
 }
 
 func fail(reason, text string) error {
 	return &kernel.Failure{Class: kernel.ClassExecution, Reason: reason, Text: text}
 }
 
-func folder(dir string) error {
-	fi, err := os.Stat(dir)
+// unusable says in one sentence what is wrong with the workspace.
+func unusable(dir string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fail("workspace_missing", "the workspace "+dir+" is gone")
-	case err != nil:
-		return fail("workspace_unreadable", "the workspace "+dir+" cannot be read")
-	case !fi.IsDir():
-		return fail("workspace_not_folder", "the workspace "+dir+" is not a folder")
+		return fail("workspace_missing", "the workspace "+dir+" is gone; choose another folder")
+	case isNotFolder(err):
+		return fail("workspace_not_folder", "the workspace "+dir+" is not a folder; choose the folder that holds it")
 	}
-	return nil
-}
-
-// state freezes as git where that works, else as a folder.
-func (f stage) state(ctx context.Context, env kernel.Env, w kernel.PackWriter, dir string) (kernel.Workspace, error) {
-	ws, ok, err := f.git(ctx, w, dir)
-	if ok || err != nil {
-		return ws, err
-	}
-	return f.walk(ctx, env, w, dir)
+	return fail("workspace_unreadable", "the workspace "+dir+" cannot be read; check its permissions")
 }
 
 // instructions stores the workspace's AGENTS.md, if there is a plain one of a sane size.
-func instructions(w kernel.PackWriter, dir string) (kernel.Digest, error) {
-	path := filepath.Join(dir, "AGENTS.md")
-	fi, err := os.Lstat(path)
-	if err != nil || !fi.Mode().IsRegular() || fi.Size() > maxInstructions {
-		return kernel.Digest{}, nil
+func instructions(top Folder, w kernel.PackWriter, s *kernel.Snapshot) error {
+	const name = "AGENTS.md"
+	st, err := top.Stat(name)
+	if err != nil || st.Kind != Regular {
+		return nil
 	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return kernel.Digest{}, nil
+	skip := func(reason string) {
+		s.Workspace.Skipped = append(s.Workspace.Skipped, kernel.Skipped{Path: name, Reason: "instructions_" + reason})
 	}
-	return w.Add("instructions", b)
+	if st.Size > maxInstructions {
+		skip(tooLarge)
+		return nil
+	}
+	c, why, err := keep(w, top, name, st)
+	if why != "" {
+		skip(why)
+	}
+	if err == nil && why == "" {
+		s.Instructions = c.hash
+	}
+	return err
 }
 
 type nothing struct{}
@@ -122,7 +191,7 @@ func (nothing) Spec() kernel.Spec {
 }
 
 func (nothing) Run(ctx context.Context, env kernel.Env, t kernel.Task) (kernel.Snapshot, error) {
-	s, err := snapshot(t)
+	s, err := snapshot(ctx, env, t)
 	s.Workspace = kernel.Workspace{Kind: "none", Path: t.Workspace}
 	return s, err
 }

@@ -1,54 +1,64 @@
 package freeze
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"witan/kernel"
+	"witan/kernel/tree"
 )
 
-// gitEnv keeps git from asking, paging, locking and running anything of the repository's.
-var gitArgs = []string{"git", "--no-optional-locks", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false"}
+// maxDirty bounds the files that a snapshot lists one by one; a folder with more
+// is frozen as a tree.
+const maxDirty = 10_000
 
-const (
-	maxDirty     = 100_000
-	maxDirtyFile = 64 << 20 // larger untracked or changed files are named, not stored
-)
-
-// git freezes a git folder; ok is false where dir is none or git is missing.
-func (f stage) git(ctx context.Context, w kernel.PackWriter, dir string) (ws kernel.Workspace, ok bool, err error) {
+// git freezes a git folder. ok is false where dir is none or git is of no use;
+// note then says why, if dir looks like one.
+func (f stage) git(ctx context.Context, w kernel.PackWriter, o options, dir string) (ws kernel.Workspace, ok bool, note string, err error) {
 	if !insideRepository(dir) {
-		return ws, false, nil
+		return ws, false, "", nil
 	}
-	out, err := f.output(ctx, dir, "rev-parse", "--is-inside-work-tree", "--show-toplevel", "--show-prefix")
-	lines := strings.Split(string(out), "\n")
-	if err != nil || len(lines) < 3 || lines[0] != "true" {
-		return ws, false, ctx.Err()
-	}
-	top := lines[1]
-	ws = kernel.Workspace{Kind: "git", Path: dir, Sub: strings.TrimSuffix(lines[2], "/")}
-	out, err = f.output(ctx, dir, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=dirty", "--no-renames", "--", top)
+	g, err := tree.NewGit(ctx, f.run, dir)
 	if err != nil {
-		return ws, false, ctx.Err()
+		return ws, false, useless(err), ctx.Err()
 	}
-	for _, rec := range strings.Split(string(out), "\x00") {
-		d, ok := f.status(&ws, rec)
-		if !ok {
-			continue
-		}
-		if len(ws.Dirty) >= maxDirty {
-			return ws, true, fail("workspace_too_dirty", fmt.Sprintf("more than %d files differ from the commit; add the rest to .gitignore", maxDirty))
-		}
-		store(w, top, &ws, d)
+	top, sub, why := place(ctx, g, dir)
+	if why != "" {
+		return ws, false, why, ctx.Err()
 	}
-	slices.SortFunc(ws.Dirty, func(a, b kernel.DirtyFile) int { return strings.Compare(a.Path, b.Path) })
+	ws = kernel.Workspace{Kind: "git", Path: dir, Sub: tree.EncodePath(sub)}
+	files, why := status(ctx, g, &ws)
+	if why != "" || len(files) > maxDirty {
+		return ws, false, cmp.Or(why, "too_many_changes"), ctx.Err()
+	}
+	root, err := f.disk.Open(top)
+	if err != nil {
+		return ws, false, reason(err), nil
+	}
+	defer root.Close()
+	for _, d := range files {
+		if err := ctx.Err(); err != nil {
+			return ws, true, "", err
+		}
+		if err := dirty(w, o, root, d, &ws); err != nil {
+			return ws, true, "", err
+		}
+	}
 	ws.Files = len(ws.Dirty)
-	return ws, true, ctx.Err()
+	return ws, true, "", nil
+}
+
+// useless says why git does not help.
+func useless(err error) string {
+	if kernel.IsKind(err, kernel.NotFound) {
+		return "git_missing"
+	}
+	return "git_refuses"
 }
 
 // insideRepository looks for .git upwards, so that plain folders cost no process.
@@ -65,42 +75,83 @@ func insideRepository(dir string) bool {
 	}
 }
 
-func (f stage) output(ctx context.Context, dir string, args ...string) ([]byte, error) {
-	r, err := f.run.Run(ctx, kernel.Command{Argv: append(slices.Clone(gitArgs), args...), Dir: dir, Limit: 64 << 20})
-	switch {
-	case err != nil:
-		return nil, err
-	case r.Cut > 0:
-		return nil, errors.New("git said too much")
-	case r.Exit != 0:
-		return nil, fmt.Errorf("git exited with %d: %s", r.Exit, r.Stderr)
+// place finds the top of the repository, and dir below it. why says that dir is
+// not part of it after all: it is ignored, or the repository lies about where it is.
+func place(ctx context.Context, g *tree.Git, dir string) (top, sub, why string) {
+	out, err := g.Output(ctx, "rev-parse", "--is-inside-work-tree")
+	if err != nil {
+		return "", "", useless(err)
 	}
-	return r.Stdout, nil
+	if strings.TrimSpace(string(out)) != "true" {
+		return "", "", "not_a_work_tree"
+	}
+	if top, err = line(g.Output(ctx, "rev-parse", "--show-toplevel")); err != nil {
+		return "", "", useless(err)
+	}
+	if sub, err = line(g.Output(ctx, "rev-parse", "--show-prefix")); err != nil {
+		return "", "", useless(err)
+	}
+	sub = strings.TrimSuffix(sub, "/")
+	is, err1 := os.Stat(filepath.Join(filepath.FromSlash(top), filepath.FromSlash(sub)))
+	want, err2 := os.Stat(dir)
+	if err1 != nil || err2 != nil || !os.SameFile(is, want) {
+		return "", "", "git_refuses"
+	}
+	if sub == "" {
+		return top, "", ""
+	}
+	if _, err := g.Output(ctx, "check-ignore", "-q", "."); err == nil {
+		return "", "", "ignored"
+	}
+	return top, sub, ""
 }
 
-// status reads one record of git's porcelain v2.
-func (f stage) status(ws *kernel.Workspace, rec string) (d kernel.DirtyFile, ok bool) {
-	switch {
-	case strings.HasPrefix(rec, "# branch.oid "):
-		if oid := strings.TrimPrefix(rec, "# branch.oid "); oid != "(initial)" {
-			ws.Commit = oid
-		}
-	case strings.HasPrefix(rec, "# branch.head "):
-		if head := strings.TrimPrefix(rec, "# branch.head "); head != "(detached)" {
-			ws.Branch = head
-		}
-	case strings.HasPrefix(rec, "? "):
-		return kernel.DirtyFile{Path: rec[2:], Status: "untracked"}, true
-	case strings.HasPrefix(rec, "1 "): // XY sub mH mI mW hH hI path
-		if p := strings.SplitN(rec, " ", 9); len(p) == 9 {
-			return kernel.DirtyFile{Path: p[8], Status: word(p[1])}, true
-		}
-	case strings.HasPrefix(rec, "u "): // XY sub m1 m2 m3 mW h1 h2 h3 path
-		if p := strings.SplitN(rec, " ", 11); len(p) == 11 {
-			return kernel.DirtyFile{Path: p[10], Status: "modified"}, true
+// line cuts the line end, and only that, off what a program printed.
+func line(out []byte, err error) (string, error) {
+	return strings.TrimSuffix(strings.TrimSuffix(string(out), "\n"), "\r"), err
+}
+
+// changed is a file that differs, as git names it.
+type changed struct {
+	path, status string
+	submodule    bool
+}
+
+// status fills in commit and branch and returns what differs, sorted by path.
+func status(ctx context.Context, g *tree.Git, ws *kernel.Workspace) (files []changed, why string) {
+	out, err := g.Output(ctx, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=dirty", "--no-renames", "--no-ahead-behind")
+	if err != nil {
+		return nil, "git_refuses"
+	}
+	for rec := range strings.SplitSeq(string(out), "\x00") {
+		head, rest, _ := strings.Cut(rec, " ")
+		switch head {
+		case "#":
+			header(ws, rest)
+		case "?":
+			files = append(files, changed{path: rest, status: "untracked"})
+		case "1": // XY sub mH mI mW hH hI path
+			if p := strings.SplitN(rest, " ", 8); len(p) == 8 {
+				files = append(files, changed{p[7], word(p[0]), p[1][0] == 'S'})
+			}
+		case "u": // XY sub m1 m2 m3 mW h1 h2 h3 path
+			if p := strings.SplitN(rest, " ", 10); len(p) == 10 {
+				files = append(files, changed{p[9], "modified", p[1][0] == 'S'})
+			}
 		}
 	}
-	return d, false
+	// A file that is deleted in the index and there in the folder comes twice.
+	slices.SortStableFunc(files, func(a, b changed) int { return cmp.Compare(a.path, b.path) })
+	return slices.CompactFunc(files, func(a, b changed) bool { return a.path == b.path }), ""
+}
+
+func header(ws *kernel.Workspace, rest string) {
+	if oid, ok := strings.CutPrefix(rest, "branch.oid "); ok && oid != "(initial)" {
+		ws.Commit = oid
+	}
+	if name, ok := strings.CutPrefix(rest, "branch.head "); ok && name != "(detached)" {
+		ws.Branch = tree.EncodePath(name)
+	}
 }
 
 func word(xy string) string {
@@ -113,55 +164,69 @@ func word(xy string) string {
 	return "modified"
 }
 
-// store keeps the content of a file that differs, or says why not.
-func store(w kernel.PackWriter, top string, ws *kernel.Workspace, d kernel.DirtyFile) {
-	skip := func(reason string) { ws.Skipped = append(ws.Skipped, kernel.Skipped{Path: d.Path, Reason: reason}) }
-	path := filepath.Join(top, filepath.FromSlash(d.Path))
-	fi, err := os.Lstat(path)
-	if errors.Is(err, os.ErrNotExist) {
+// dirty keeps the content of a file that differs, or notes why not.
+func dirty(w kernel.PackWriter, o options, root Folder, c changed, ws *kernel.Workspace) error {
+	d := kernel.DirtyFile{Path: tree.EncodePath(c.path), Status: c.status}
+	skip := func(why string) error {
+		ws.Skipped = append(ws.Skipped, kernel.Skipped{Path: d.Path, Reason: why})
+		return nil
+	}
+	if c.submodule || strings.HasSuffix(c.path, "/") { // or a repository in this one
+		return skip(submodule)
+	}
+	k, why, err := keepBelow(w, o, root, path.Clean(c.path))
+	switch {
+	case err != nil:
+		return err
+	case why == gone:
 		d.Status = "deleted"
 		ws.Dirty = append(ws.Dirty, d)
-		return
+		return nil
+	case why != "":
+		return skip(why)
 	}
-	if err != nil {
-		skip("unreadable")
-		return
+	if d.Status == "deleted" {
+		d.Status = "modified" // in the index only
 	}
-	switch {
-	case fi.Mode()&os.ModeSymlink != 0:
-		target, err := os.Readlink(path)
-		if err != nil {
-			skip("unreadable")
-			return
-		}
-		d.Mode, d.Bytes = "link", int64(len(target))
-		if d.Hash, err = w.Add("blob", []byte(target)); err != nil {
-			skip("unreadable")
-			return
-		}
-	case !fi.Mode().IsRegular():
-		skip("special")
-		return
-	case fi.Size() > maxDirtyFile:
-		skip("too_large")
-		return
+	d.Hash, d.Bytes = k.hash, k.size
+	switch typeOf(&k.stat) {
+	case tree.Link:
+		d.Mode = "link"
+	case tree.Exec:
+		d.Mode = "0755"
 	default:
-		f, err := os.Open(path)
-		if err != nil {
-			skip("unreadable")
-			return
-		}
-		d.Hash, d.Bytes, err = w.AddReader("blob", f, -1)
-		f.Close()
-		if err != nil {
-			skip("unreadable")
-			return
-		}
 		d.Mode = "0644"
-		if fi.Mode()&0o111 != 0 {
-			d.Mode = "0755"
-		}
 	}
 	ws.Bytes += d.Bytes
 	ws.Dirty = append(ws.Dirty, d)
+	return nil
+}
+
+// keepBelow keeps the file at a path, of which no element is followed: behind a
+// link, or where a folder is now, there is no file of the repository.
+func keepBelow(w kernel.PackWriter, o options, dir Folder, name string) (k kept, why string, err error) {
+	first, rest, deeper := strings.Cut(name, "/")
+	if deeper {
+		sub, err := dir.Folder(first)
+		switch {
+		case err != nil && isNotFolder(err):
+			return k, gone, nil
+		case err != nil:
+			return k, reason(err), nil
+		}
+		defer sub.Close()
+		return keepBelow(w, o, sub, rest)
+	}
+	st, err := dir.Stat(name)
+	switch {
+	case err != nil:
+		return k, reason(err), nil
+	case st.Kind == Directory:
+		return k, gone, nil
+	case st.Kind == Special:
+		return k, special, nil
+	case st.Kind == Regular && st.Size > o.maxFile():
+		return k, tooLarge, nil
+	}
+	return keep(w, dir, name, st)
 }

@@ -1,12 +1,13 @@
 package packs
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/dgraph-io/badger/v4"
@@ -15,122 +16,178 @@ import (
 	"witan/stores/db"
 )
 
-// CheckFiles verifies every byte of every pack file and cache below dir, without the
-// database. It returns what is damaged and how many things it looked at.
-func CheckFiles(dir string, key []byte) ([]db.Damage, int, error) {
-	names, err := os.ReadDir(filepath.Join(dir, "packs"))
-	if err != nil && !os.IsNotExist(err) {
-		return nil, 0, err
-	}
-	var bad []db.Damage
-	checked := 0
-	for _, n := range names {
-		if !strings.HasSuffix(n.Name(), ".pack") {
-			continue
+// CheckFiles verifies every byte of every pack file and cache below dir, without
+// the database. It returns what is damaged and how many things it looked at; an
+// error means that something could not be read.
+func CheckFiles(dir string, key []byte) (bad []db.Damage, checked int, err error) {
+	for _, part := range []struct {
+		folder, suffix string
+		check          func(path, file string, key []byte) (int, []db.Damage, error)
+	}{{"packs", ".pack", checkFile}, {"stat", ".stat", checkStat}} {
+		names, err := os.ReadDir(filepath.Join(dir, part.folder))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, 0, err
 		}
-		k, b := checkFile(filepath.Join(dir, "packs", n.Name()), "packs/"+n.Name(), key)
-		checked, bad = checked+k, append(bad, b...)
-	}
-	stats, err := filepath.Glob(filepath.Join(dir, "stat", "*.stat"))
-	if err != nil {
-		return nil, 0, err
-	}
-	for _, p := range stats {
-		checked++
-		if !checkStat(p, key) {
-			bad = append(bad, db.Damage{Kind: "index", ID: filepath.Base(p), File: "stat/" + filepath.Base(p), Reason: "the cache does not match its checksum; it is rebuilt by the next freeze"})
+		for _, n := range names {
+			if !strings.HasSuffix(n.Name(), part.suffix) {
+				continue
+			}
+			k, b, err := part.check(filepath.Join(dir, part.folder, n.Name()), part.folder+"/"+n.Name(), key)
+			if err != nil {
+				return nil, 0, err
+			}
+			checked, bad = checked+k, append(bad, b...)
 		}
 	}
 	return bad, checked, nil
 }
 
-func checkStat(path string, key []byte) bool {
-	b, err := os.ReadFile(path)
-	if err != nil || len(b) < headerBytes || string(b[:len(magic)]) != magic {
-		return false
+func checkStat(path, file string, key []byte) (int, []db.Damage, error) {
+	_, err := readStat(path, key)
+	if err == nil {
+		return 1, nil, nil
 	}
-	s, err := newSealer(key, b[len(magic):headerBytes])
-	if err != nil {
-		return false
+	if !damaged(err) {
+		return 0, nil, err
 	}
-	_, err = s.open(bytes.Clone(b[headerBytes:]), 0)
-	return err == nil
+	return 1, []db.Damage{{Kind: "index", ID: filepath.Base(path), File: file, Reason: "the cache does not match its checksum; the next freeze makes it anew"}}, nil
 }
 
-// checkFile reads a pack file as its footer describes it: the segments must
-// follow each other without a gap and every pack must match its hash.
-func checkFile(path, file string, key []byte) (int, []db.Damage) {
-	fail := func(id string, why error) []db.Damage {
-		return []db.Damage{{Kind: "blob", ID: id, File: file, Reason: why.Error()}}
-	}
+// damaged tells bytes that do not hold from bytes that could not be read.
+func damaged(err error) bool {
+	return errors.Is(err, errSegment) || errors.Is(err, errFile) || isZstd(err)
+}
+
+// checkFile reads a pack file as its footer describes it: every byte belongs to
+// the header, a segment, the footer or the trailer, and every pack matches its name.
+func checkFile(path, file string, key []byte) (int, []db.Damage, error) {
+	c := &checker{file: file}
 	f, s, err := openFile(path, key)
-	if err != nil {
-		return 1, fail(file, err)
+	if err == nil {
+		defer f.Close()
+		err = c.all(f, s)
 	}
-	defer f.Close()
-	entries, err := readFooter(f, s)
-	if err != nil {
-		return 1, fail(file, err)
+	if damaged(err) {
+		return 1, []db.Damage{{Kind: "blob", ID: filepath.Base(path), File: file, Reason: err.Error()}}, nil
 	}
-	bad := checkSegments(f, s, file)
-	for _, e := range entries {
-		h := sha256.New()
-		for i := 0; i+1 < len(e.Segs); i += 2 {
-			b, err := readSegment(f, s, e.Segs[i], e.Segs[i+1])
-			if err != nil {
-				bad = append(bad, fail(e.Hash.String(), err)...)
-				break
-			}
-			h.Write(b)
-		}
-		var d kernel.Digest
-		if h.Sum(d[:0]); d != e.Hash && (len(bad) == 0 || bad[len(bad)-1].ID != e.Hash.String()) {
-			bad = append(bad, fail(e.Hash.String(), errSegment)...)
-		}
-	}
-	return len(entries), bad
+	return c.n, c.bad, err
 }
 
-// checkSegments opens every segment in turn, also those that no entry names.
-func checkSegments(f *os.File, s *sealer, file string) []db.Damage {
-	var l [4]byte
-	at := int64(headerBytes)
-	fi, err := f.Stat()
+type checker struct {
+	file string
+	n    int
+	bad  []db.Damage
+}
+
+func (c *checker) note(kind, id, reason string) {
+	c.bad = append(c.bad, db.Damage{Kind: kind, ID: id, File: c.file, Reason: reason})
+}
+
+// all returns an error that is damage of the file as a whole, or no damage.
+func (c *checker) all(f *os.File, s sealer) error {
+	ft, err := readFooter(f, s)
 	if err != nil {
-		return []db.Damage{{Kind: "blob", ID: file, File: file, Reason: err.Error()}}
+		return err
 	}
-	for n := int64(0); at < fi.Size()-int64(trailerBytes); n++ {
-		if _, err := f.ReadAt(l[:], at); err != nil {
-			return []db.Damage{{Kind: "blob", ID: file, File: file, Reason: err.Error()}}
+	entries := slices.Clone(ft.entries)
+	slices.SortFunc(entries, func(a, b entry) int { return int(a.Off - b.Off) })
+	at := int64(headerBytes)
+	for _, e := range entries {
+		c.n++
+		if e.Off != at { // no byte may lie between packs
+			return errFile
 		}
-		b := make([]byte, binary.BigEndian.Uint32(l[:]))
-		if _, err := f.ReadAt(b, at+4); err != nil {
-			return []db.Damage{{Kind: "blob", ID: file, File: file, Reason: err.Error()}}
+		at += e.Stored
+		h := sha256.New()
+		err := copySegments(f, s, e.place, h)
+		switch {
+		case damaged(err):
+			c.note("pack", e.Hash.String(), err.Error())
+		case err != nil:
+			return err
+		case kernel.Digest(h.Sum(nil)) != e.Hash:
+			c.note("pack", e.Hash.String(), "the content does not match its hash")
 		}
-		if _, err := s.open(b, n); err != nil {
-			return []db.Damage{{Kind: "blob", ID: file, File: file, Reason: err.Error()}}
-		}
-		at += 4 + int64(len(b))
+	}
+	if at != ft.off {
+		return errFile
 	}
 	return nil
 }
 
-// Check verifies the small packs and that each index entry finds its pack.
+// Check verifies the small packs, and that the file of each other one is there
+// and has the place that the index names.
 func (s *Store) Check(ctx context.Context) (bad []db.Damage, checked int, err error) {
-	err = s.db.View(func(txn *badger.Txn) error {
-		o := badger.DefaultIteratorOptions
-		o.Prefix = []byte(prefixSmall)
-		it := txn.NewIterator(o)
-		defer it.Close()
-		for it.Rewind(); it.Valid(); it.Next() {
-			var d kernel.Digest
-			copy(d[:], it.Item().Key()[len(prefixSmall):])
-			checked++
-			if _, err := s.Get(ctx, d); err != nil {
-				bad = append(bad, db.Damage{Kind: "pack", ID: d.String(), Reason: err.Error()})
-			}
+	files := map[string]map[kernel.Digest]place{} // by file; one at a time would read footers again and again
+	for info, err := range s.List(ctx) {
+		checked++
+		switch {
+		case kernel.IsKind(err, kernel.Corrupt):
+			bad = append(bad, db.Damage{Kind: "index", ID: info.Hash.String(), Reason: err.Error()})
+			continue
+		case err != nil:
+			return bad, checked, err
 		}
-		return nil
+		d, err := s.checkPack(info.Hash, files)
+		if err != nil {
+			return bad, checked, err
+		}
+		bad = append(bad, d...)
+	}
+	return bad, checked, nil
+}
+
+func (s *Store) checkPack(d kernel.Digest, files map[string]map[kernel.Digest]place) (bad []db.Damage, err error) {
+	err = s.db.View(func(txn *badger.Txn) error {
+		it, small, err := find(txn, d)
+		if err != nil {
+			return err
+		}
+		return it.Value(func(v []byte) error {
+			if small {
+				_, _, body, err := decodeSmall(v)
+				if err == nil {
+					body, err = decompress(nil, body)
+				}
+				if err != nil || kernel.Sum(body) != d {
+					bad = []db.Damage{{Kind: "pack", ID: d.String(), Reason: "the content does not match its hash"}}
+				}
+				return nil
+			}
+			file, p, err := decodeIndex(v)
+			if err != nil {
+				return err
+			}
+			held, seen := files[file]
+			if !seen {
+				if held, bad = s.places(file); bad != nil {
+					held = nil
+				}
+				files[file] = held
+			}
+			if got, ok := held[d]; held != nil && (!ok || got != p) {
+				bad = []db.Damage{{Kind: "index", ID: d.String(), File: "packs/" + file + ".pack", Reason: "the file does not hold the pack where the index says"}}
+			}
+			return nil
+		})
 	})
-	return bad, checked, err
+	return bad, err
+}
+
+// places lists what a file holds, or says once that it does not hold or is gone.
+func (s *Store) places(file string) (map[kernel.Digest]place, []db.Damage) {
+	var ft footer
+	f, sl, err := openFile(filepath.Join(s.dir, file+".pack"), s.key)
+	if err == nil {
+		defer f.Close()
+		ft, err = readFooter(f, sl)
+	}
+	if err != nil {
+		return nil, []db.Damage{{Kind: "blob", ID: file + ".pack", File: "packs/" + file + ".pack", Reason: err.Error()}}
+	}
+	out := map[kernel.Digest]place{}
+	for _, e := range ft.entries {
+		out[e.Hash] = e.place
+	}
+	return out, nil
 }

@@ -2,20 +2,15 @@ package packs
 
 import (
 	"bytes"
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/hkdf"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -23,225 +18,186 @@ import (
 	"witan/stores/db"
 )
 
-// A pack file is: header (magic, salt), segments, footer segment, trailer
-// (offset of the footer, CRC-32C of header and trailer, magic). A segment is a
-// 32-bit length and that many bytes: zstd of at most segmentBytes, sealed with
-// AES-256-GCM under a key of its own file and its number as nonce, or, without
-// encryption, followed by its CRC-32C.
+// A pack file is: header (magic, salt), segments, a footer, a trailer (offset of
+// the footer, CRC-32C of header and trailer, magic). The footer is segments, too:
+// the list of packs, in the order of their segments.
 const (
 	magic        = "WITANPK1"
 	saltBytes    = 24
+	idBytes      = 12
 	headerBytes  = len(magic) + saltBytes
 	trailerBytes = 8 + 4 + len(magic)
-	segmentBytes = 1 << 20
 	fileBytes    = 16 << 20 // a file is closed once it is larger
+	maxFooter    = 1 << 30
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+var errFile = errors.New("header or footer of the file do not match their checksums")
 
-// entry is what a file's footer says of one pack.
+// entry is what a footer says of one pack.
 type entry struct {
-	Hash  kernel.Digest `json:"h"`
-	Kind  string        `json:"k"`
-	Bytes int64         `json:"b"`
-	Segs  []int64       `json:"s"` // offset and number of each segment, alternating
+	Hash kernel.Digest
+	place
 }
 
-// sealer protects the segments of one file.
-type sealer struct {
-	aead cipher.AEAD // nil without encryption
+// place is where a pack is in a file, and what it is.
+type place struct {
+	Kind   string
+	Bytes  int64 // of the content
+	Off    int64 // of its first segment
+	Stored int64 // of all its segments
 }
 
-func newSealer(key, salt []byte) (*sealer, error) {
-	if key == nil {
-		return &sealer{}, nil
+func appendPlace(b []byte, p place) []byte {
+	b = append(append(b, byte(len(p.Kind))), p.Kind...)
+	for _, v := range []int64{p.Bytes, p.Off, p.Stored} {
+		b = binary.AppendUvarint(b, uint64(v))
 	}
-	k, err := hkdf.Key(sha256.New, key, salt, "witan/packfile/1", 32)
-	if err != nil {
-		return nil, err
-	}
-	block, err := aes.NewCipher(k)
-	if err != nil {
-		return nil, err
-	}
-	aead, err := cipher.NewGCM(block)
-	return &sealer{aead}, err
+	return b
 }
 
-func nonce(n int64) []byte {
-	return binary.BigEndian.AppendUint64(make([]byte, 4, 12), uint64(n))
-}
-
-// seal appends the protected form of b, segment number n of the file, to dst.
-func (s *sealer) seal(dst, b []byte, n int64) []byte {
-	if s.aead != nil {
-		return s.aead.Seal(dst, nonce(n), b, nil)
+// cutPlace reads what appendPlace wrote from the beginning of b.
+func cutPlace(b []byte) (p place, rest []byte, ok bool) {
+	if len(b) == 0 || len(b) < 1+int(b[0]) {
+		return p, nil, false
 	}
-	dst = append(dst, b...)
-	return binary.BigEndian.AppendUint32(dst, crc32.Checksum(binary.BigEndian.AppendUint64(b[:len(b):len(b)], uint64(n)), castagnoli))
-}
-
-var errSegment = errors.New("a segment does not match its checksum")
-
-func (s *sealer) open(b []byte, n int64) ([]byte, error) {
-	if s.aead != nil {
-		out, err := s.aead.Open(b[:0], nonce(n), b, nil)
-		if err != nil {
-			return nil, errSegment
+	p.Kind, b = string(b[1:1+b[0]]), b[1+b[0]:]
+	for _, v := range []*int64{&p.Bytes, &p.Off, &p.Stored} {
+		u, n := binary.Uvarint(b)
+		if n <= 0 || u > 1<<62 {
+			return p, nil, false
 		}
-		return out, nil
+		*v, b = int64(u), b[n:]
 	}
-	if len(b) < 4 {
-		return nil, errSegment
-	}
-	body := b[:len(b)-4]
-	sum := binary.BigEndian.Uint32(b[len(body):])
-	if crc32.Checksum(binary.BigEndian.AppendUint64(bytes.Clone(body), uint64(n)), castagnoli) != sum {
-		return nil, errSegment
-	}
-	return body, nil
+	return p, b, true
 }
 
-var (
-	encoders = newPool(func() *zstd.Encoder {
-		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
-			zstd.WithWindowSize(512<<10), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false))
-		if err != nil {
-			panic(err) // options are constants
+func encodeFooter(entries []entry) []byte {
+	var b []byte
+	for _, e := range entries {
+		b = appendPlace(append(b, e.Hash[:]...), e.place)
+	}
+	return b
+}
+
+func decodeFooter(b []byte) ([]entry, error) {
+	var out []entry
+	for len(b) > 0 {
+		var e entry
+		if len(b) < len(e.Hash) {
+			return nil, errFile
 		}
-		return e
-	})
-	decoders = newPool(func() *zstd.Decoder {
-		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(segmentBytes*2), zstd.WithDecoderLowmem(true))
-		if err != nil {
-			panic(err)
+		b = b[copy(e.Hash[:], b):]
+		var ok bool
+		if e.place, b, ok = cutPlace(b); !ok {
+			return nil, errFile
 		}
-		return d
-	})
-)
-
-// pool keeps up to two idle values: as many as there are workers.
-type pool[T any] struct {
-	c   chan T
-	new func() T
+		out = append(out, e)
+	}
+	return out, nil
 }
 
-func newPool[T any](f func() T) *pool[T] { return &pool[T]{make(chan T, 2), f} }
-
-func (p *pool[T]) get() T {
-	select {
-	case v := <-p.c:
-		return v
-	default:
-		return p.new()
-	}
-}
-
-func (p *pool[T]) put(v T) {
-	select {
-	case p.c <- v:
-	default:
-	}
-}
-
-// compress prefixes zstd bytes with 1, or the bytes themselves with 0 where
-// compression gains nothing.
-func compress(dst, b []byte) []byte {
-	e := encoders.get()
-	defer encoders.put(e)
-	out := e.EncodeAll(b, append(dst, 1))
-	if len(out)-len(dst)-1 >= len(b) {
-		return append(append(dst[:len(dst):len(dst)], 0), b...)
-	}
-	return out
-}
-
-func decompress(b []byte) ([]byte, error) {
-	if len(b) == 0 {
-		return nil, errSegment
-	}
-	if b[0] == 0 {
-		return b[1:], nil
-	}
-	d := decoders.get()
-	defer decoders.put(d)
-	return d.DecodeAll(b[1:], nil)
-}
-
-// writer builds one pack file.
+// fileWriter builds one pack file.
 type fileWriter struct {
 	f       *os.File
 	path    string // final
 	id      string
-	salt    []byte
-	s       *sealer
+	header  []byte
+	s       sealer
 	at      int64
-	n       int64
+	n       uint64 // of the next segment
+	sum     uint32 // CRC-32C of what was written
 	entries []entry
 	buf     []byte
 }
 
-func newFileWriter(dir string, key []byte) (*fileWriter, error) {
-	salt := make([]byte, saltBytes)
-	if _, err := rand.Read(salt); err != nil {
-		return nil, err
+// newID returns a random header and the file name that goes with it.
+func newHeader() (header []byte, id string, err error) {
+	header = append([]byte(magic), make([]byte, saltBytes)...)
+	if _, err := rand.Read(header[len(magic):]); err != nil {
+		return nil, "", err
 	}
-	id := hex.EncodeToString(salt[:12])
-	s, err := newSealer(key, salt)
-	if err != nil {
-		return nil, err
-	}
-	path := filepath.Join(dir, id+".pack")
-	f, err := os.OpenFile(path+".tmp", os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	w := &fileWriter{f: f, path: path, id: id, salt: salt, s: s}
-	_, err = f.Write(append([]byte(magic), salt...))
-	w.at = int64(headerBytes)
-	return w, err
+	return header, hex.EncodeToString(header[len(magic) : len(magic)+idBytes]), nil
 }
 
-// segment writes one and returns its place.
-func (w *fileWriter) segment(compressed []byte) (off, n int64, err error) {
-	w.buf = append(w.buf[:0], 0, 0, 0, 0)
-	w.buf = w.s.seal(w.buf, compressed, w.n)
-	binary.BigEndian.PutUint32(w.buf, uint32(len(w.buf)-4))
-	off, n = w.at, w.n
-	if _, err = w.f.Write(w.buf); err != nil {
-		return 0, 0, err
+func newFileWriter(dir string, key []byte) (*fileWriter, error) {
+	header, id, err := newHeader()
+	if err != nil {
+		return nil, err
 	}
-	w.at += int64(len(w.buf))
+	s, err := newSealer(key, header[len(magic):])
+	if err != nil {
+		return nil, err
+	}
+	w := &fileWriter{path: filepath.Join(dir, id+".pack"), id: id, header: header, s: s}
+	if w.f, err = os.OpenFile(w.path+".tmp", os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600); err != nil {
+		return nil, err
+	}
+	if err := w.write(header); err != nil {
+		w.abort()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *fileWriter) write(b []byte) error {
+	if _, err := w.f.Write(b); err != nil {
+		return err
+	}
+	w.at += int64(len(b))
+	w.sum = crc32.Update(w.sum, castagnoli, b)
+	return nil
+}
+
+// segment writes one; b is compressed already.
+func (w *fileWriter) segment(b []byte) error {
+	w.buf = w.s.seal(w.buf[:0], b, w.n)
 	w.n++
-	return off, n, nil
+	return w.write(w.buf)
+}
+
+// mark is a place to go back to.
+type mark struct {
+	at  int64
+	sum uint32
+}
+
+func (w *fileWriter) mark() mark { return mark{w.at, w.sum} }
+
+// cut takes back what was written since m.
+func (w *fileWriter) cut(m mark) error {
+	if w.at == m.at {
+		return nil
+	}
+	if err := w.f.Truncate(m.at); err != nil {
+		return err
+	}
+	w.at, w.sum = m.at, m.sum
+	_, err := w.f.Seek(m.at, io.SeekStart)
+	return err
 }
 
 func trailer(header []byte, footer int64) []byte {
 	t := binary.BigEndian.AppendUint64(nil, uint64(footer))
-	sum := crc32.Checksum(append(bytes.Clone(header), t...), castagnoli)
+	sum := crc32.Update(crc32.Checksum(header, castagnoli), castagnoli, t)
 	return append(binary.BigEndian.AppendUint32(t, sum), magic...)
 }
 
-// seal finishes the file: footer, trailer, sync, read-back, rename, sync of the folder.
-func (w *fileWriter) seal(at func(string)) error {
-	b, err := json.Marshal(w.entries)
-	if err != nil {
+// seal finishes the file: footer, trailer, read-back, sync, rename, sync of the folder.
+func (w *fileWriter) seal(e *zstd.Encoder, at func(string)) error {
+	off := w.at
+	for rest := range slices.Chunk(encodeFooter(w.entries), segmentBytes) {
+		if err := w.segment(compress(e, nil, rest)); err != nil {
+			return err
+		}
+	}
+	if err := w.write(trailer(w.header, off)); err != nil {
 		return err
 	}
-	// The footer may be larger than a segment: it is one piece of its own.
-	off, _, err := w.segment(compress(nil, b))
-	if err != nil {
-		return err
-	}
-	head := append([]byte(magic), w.salt...)
-	if _, err := w.f.Write(trailer(head, off)); err != nil {
+	if err := w.verify(); err != nil {
 		return err
 	}
 	if err := w.f.Sync(); err != nil {
 		return err
-	}
-	if got, err := readFooter(w.f, w.s); err != nil || len(got) != len(w.entries) {
-		return fmt.Errorf("the file reads back differently: %w", err)
 	}
 	if err := w.f.Close(); err != nil {
 		return err
@@ -250,125 +206,128 @@ func (w *fileWriter) seal(at func(string)) error {
 	if err := os.Rename(w.path+".tmp", w.path); err != nil {
 		return err
 	}
-	err = db.SyncDir(filepath.Dir(w.path))
+	err := db.SyncDir(filepath.Dir(w.path))
 	at("packs.seal.after_rename")
 	return err
 }
 
+// verify reads the file back: what is on its way to the disk must be what was
+// meant, and the footer must say what the index will be told.
+func (w *fileWriter) verify() error {
+	sum, buf := uint32(0), slices.Grow(w.buf[:0], 256<<10)
+	buf = buf[:cap(buf)]
+	for at := int64(0); ; {
+		n, err := w.f.ReadAt(buf, at)
+		sum, at = crc32.Update(sum, castagnoli, buf[:n]), at+int64(n)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	got, err := readFooter(w.f, w.s)
+	if err != nil {
+		return err
+	}
+	if sum != w.sum || !slices.Equal(got.entries, w.entries) {
+		return errors.New("the file reads back differently")
+	}
+	return nil
+}
+
+// abort removes what seal has not renamed.
 func (w *fileWriter) abort() {
 	w.f.Close()
 	os.Remove(w.path + ".tmp")
 }
 
-var errFile = errors.New("the file is damaged")
+// footer is what a file says of itself. Segments end at off.
+type footer struct {
+	entries []entry
+	off     int64
+}
 
-// readFooter checks header and trailer and returns the entries.
-func readFooter(f *os.File, s *sealer) ([]entry, error) {
-	size, err := f.Seek(0, io.SeekEnd)
+// readFooter checks header, footer and trailer. errFile and errSegment mean that
+// they do not hold, any other error that the file could not be read.
+func readFooter(f *os.File, s sealer) (footer, error) {
+	fi, err := f.Stat()
 	if err != nil {
-		return nil, err
+		return footer{}, err
 	}
+	size := fi.Size()
 	if size < int64(headerBytes+trailerBytes) {
-		return nil, errFile
+		return footer{}, errFile
 	}
-	head := make([]byte, headerBytes)
-	tail := make([]byte, trailerBytes)
+	head, tail := make([]byte, headerBytes), make([]byte, trailerBytes)
 	if _, err := f.ReadAt(head, 0); err != nil {
-		return nil, err
+		return footer{}, err
 	}
-	if _, err := f.ReadAt(tail, size-int64(trailerBytes)); err != nil {
-		return nil, err
+	end := size - int64(trailerBytes)
+	if _, err := f.ReadAt(tail, end); err != nil {
+		return footer{}, err
 	}
 	off := int64(binary.BigEndian.Uint64(tail))
-	if string(head[:len(magic)]) != magic || !bytes.Equal(tail, trailer(head, off)) || off < int64(headerBytes) || off > size-int64(trailerBytes)-4 {
-		return nil, errFile
+	if string(head[:len(magic)]) != magic || !bytes.Equal(tail, trailer(head, off)) || off < int64(headerBytes) || off > end || end-off > maxFooter {
+		return footer{}, errFile
 	}
-	raw := make([]byte, size-int64(trailerBytes)-off)
-	if _, err := f.ReadAt(raw, off); err != nil {
-		return nil, err
-	}
-	if int64(binary.BigEndian.Uint32(raw)) != int64(len(raw)-4) {
-		return nil, errFile
-	}
-	n, err := countSegments(f, off)
-	if err != nil {
-		return nil, err
-	}
-	b, err := s.open(raw[4:], n)
-	if err != nil {
-		return nil, err
-	}
-	if b, err = footerJSON(b); err != nil {
-		return nil, errFile
-	}
-	var out []entry
-	return out, json.Unmarshal(b, &out)
-}
-
-func footerJSON(b []byte) ([]byte, error) {
-	if len(b) > 0 && b[0] == 1 {
-		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20))
+	var raw []byte
+	r := io.NewSectionReader(f, off, end-off)
+	for at := off; at < end; {
+		b, n, err := s.readSegment(r, nil)
+		if err == nil {
+			raw, err = decompress(raw, b)
+		}
 		if err != nil {
-			return nil, err
+			return footer{}, err
 		}
-		defer d.Close()
-		return d.DecodeAll(b[1:], nil)
+		at += n
 	}
-	return decompress(b)
-}
-
-// countSegments walks the lengths up to end: the footer's nonce is their number.
-func countSegments(f *os.File, end int64) (int64, error) {
-	var l [4]byte
-	n := int64(0)
-	for at := int64(headerBytes); at < end; n++ {
-		if _, err := f.ReadAt(l[:], at); err != nil {
-			return 0, err
-		}
-		at += 4 + int64(binary.BigEndian.Uint32(l[:]))
-		if at > end {
-			return 0, errFile
-		}
-	}
-	return n, nil
+	entries, err := decodeFooter(raw)
+	return footer{entries, off}, err
 }
 
 // openFile opens a pack file with its sealer.
-func openFile(path string, key []byte) (*os.File, *sealer, error) {
+func openFile(path string, key []byte) (*os.File, sealer, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, sealer{}, err
 	}
 	head := make([]byte, headerBytes)
-	if _, err := io.ReadFull(f, head); err != nil {
-		f.Close()
-		return nil, nil, errFile
+	if _, err = io.ReadFull(f, head); err != nil {
+		err = errFile
 	}
-	s, err := newSealer(key, head[len(magic):])
+	var s sealer
+	if err == nil {
+		s, err = newSealer(key, head[len(magic):])
+	}
 	if err != nil {
 		f.Close()
-		return nil, nil, err
+		return nil, sealer{}, err
 	}
 	return f, s, nil
 }
 
-// readSegment reads the raw bytes of one segment.
-func readSegment(f *os.File, s *sealer, off, n int64) ([]byte, error) {
-	var l [4]byte
-	if _, err := f.ReadAt(l[:], off); err != nil {
-		return nil, err
+// copySegments writes the content of the segments at p to w. It checks segments,
+// not the name of the pack.
+func copySegments(f io.ReaderAt, s sealer, p place, w io.Writer) error {
+	r := io.NewSectionReader(f, p.Off, p.Stored)
+	var buf, out []byte
+	for left := p.Stored; left > 0; {
+		b, n, err := s.readSegment(r, buf)
+		if err == nil {
+			out, err = decompress(out[:0], b)
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(out); err != nil {
+			return err
+		}
+		left -= n
+		if buf == nil && left > 0 {
+			buf = make([]byte, 0, segmentHeader+maxSealedBytes)
+		}
 	}
-	size := binary.BigEndian.Uint32(l[:])
-	if size > 2*segmentBytes {
-		return nil, errFile
-	}
-	b := make([]byte, size)
-	if _, err := f.ReadAt(b, off+4); err != nil {
-		return nil, err
-	}
-	b, err := s.open(b, n)
-	if err != nil {
-		return nil, err
-	}
-	return decompress(b)
+	return nil
 }
