@@ -105,6 +105,8 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 		}
 		return nil, err
 	}
+	d.log = o.Log
+	d.merge()
 	if err := writeOpenList(o.Dir); err != nil {
 		return nil, errors.Join(DiskError(op, o.Dir, err), d.DB.Close())
 	}
@@ -150,7 +152,7 @@ func (d *DB) badgerOptions(log *slog.Logger) badger.Options {
 		WithNumMemtables(2).
 		WithNumLevelZeroTables(2).
 		WithNumLevelZeroTablesStall(1 << 20). // without compactors a stall would last for ever
-		
+
 		WithNumCompactors(0). // idle is idle: Compact does it on demand
 		WithBaseTableSize(2 << 20).
 		WithValueThreshold(valueThreshold).
@@ -212,21 +214,25 @@ const (
 	commitsEach   = 4096 // between two looks at their number
 )
 
-// tidy merges tables when there are many: each unclean or clean stop leaves one.
+// tidy merges tables in the background when there are many: each stop leaves one.
 func (d *DB) tidy() {
 	if !d.tidying.CompareAndSwap(false, true) {
 		return
 	}
 	d.wg.Go(func() {
 		defer d.tidying.Store(false)
-		for _, l := range d.Levels() {
-			if l.Level == 0 && l.NumTables >= levelZeroMost {
-				if err := d.Flatten(1); err != nil {
-					d.log.Warn("tables not merged", "err", err)
-				}
+		d.merge()
+	})
+}
+
+func (d *DB) merge() {
+	for _, l := range d.Levels() {
+		if l.Level == 0 && l.NumTables >= levelZeroMost {
+			if err := d.Flatten(1); err != nil {
+				d.log.Warn("tables not merged", "err", err)
 			}
 		}
-	})
+	}
 }
 
 // Commit commits a transaction and classifies its error.
