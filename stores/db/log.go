@@ -17,7 +17,8 @@ import (
 const logHeader = 20
 
 // checkLog walks a log. A log is damaged when an entry does not match its
-// checksum and something other than zeros follows where the log should end.
+// checksum and something other than zeros follows where the log should end,
+// unless that is the beginning of an entry whose writing a crash cut off.
 func checkLog(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -39,7 +40,67 @@ func checkLog(path string) (string, error) {
 		}
 		at += n
 	}
-	return tail(f, at)
+	why, err := tail(f, at)
+	if why == "" || err != nil {
+		return why, err
+	}
+	rest, err := io.ReadAll(io.NewSectionReader(f, at, mostTorn))
+	if err != nil {
+		return "", err
+	}
+	rest = bytes.TrimRight(rest, "\x00")
+	if len(rest) == mostTorn || !torn(rest) {
+		return why, nil
+	}
+	return tail(f, at+int64(len(rest)))
+}
+
+// mostTorn is more than the largest entry that we write.
+const mostTorn = 2 << 20
+
+// torn tells an entry that was never completed from one that changed later. b
+// is what follows the last valid entry, without the zeros behind it. An
+// incomplete entry has no checksum yet where its lengths say that it ends. A
+// changed length can pretend the same; then there is a byte of the lengths whose
+// right value makes the entry valid.
+func torn(b []byte) bool {
+	head, end := entrySize(b)
+	if len(b) <= head || len(b) > end {
+		return false // a byte behind the log, or a complete entry
+	}
+	padded := append(bytes.Clone(b), make([]byte, 64)...)
+	for i := range min(head, len(b)) {
+		was := padded[i]
+		for v := range 256 {
+			padded[i] = byte(v)
+			if _, end := entrySize(padded); end <= len(b) &&
+				crc32.Checksum(padded[:end], castagnoli) == binary.BigEndian.Uint32(padded[end:]) {
+				return false
+			}
+		}
+		padded[i] = was
+	}
+	return true
+}
+
+// entrySize gives the length of an entry's head and the place of its checksum.
+func entrySize(b []byte) (head, end int) {
+	head = 2
+	var sizes int
+	for i := range 3 {
+		if head > len(b) {
+			return head, head
+		}
+		l, n := binary.Uvarint(b[head:])
+		if n <= 0 {
+			return head + 1, head + 1
+		}
+		head += n
+		if i < 2 {
+			sizes += int(min(l, 1<<30))
+		}
+	}
+	return head, head + sizes
 }
 
 // logEntry reads one entry; ok is false at the end of the valid ones.

@@ -39,7 +39,11 @@ func writeOpenList(dir string) error {
 		default:
 			continue
 		}
-		if f.Sum, err = checksumStart(filepath.Join(dir, "db", f.Name), f.Size); err != nil {
+		f.Sum, err = checksumStart(filepath.Join(dir, "db", f.Name), f.Size)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // a replayed log that has just become a table
+		}
+		if err != nil {
 			return err
 		}
 		s.Files = append(s.Files, f)
