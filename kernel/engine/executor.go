@@ -31,7 +31,6 @@ type executor struct {
 type job struct {
 	cancel context.CancelCauseFunc
 	result json.RawMessage // nil while running
-	cause  error           // cancelled before it ran
 }
 
 type memoKey struct {

@@ -30,8 +30,9 @@ func TakeLock(dir string) (*Lock, error) {
 		}
 		return nil, kernel.E(op, kernel.Locked, err, "the file system of %s has no working locks", dir).WithNext("use --home with a local disk")
 	}
-	if err := f.Truncate(0); err == nil {
-		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	// Whose lock it is, for the sentence another host prints; the lock itself does not depend on it.
+	if f.Truncate(0) == nil {
+		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	return &Lock{f}, nil
 }

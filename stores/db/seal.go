@@ -49,11 +49,10 @@ func readSeal(dir, name string) (seal, error) {
 	if err != nil {
 		return s, err
 	}
-	want, _ := json.Marshal(s)
 	if err := json.Unmarshal(b, &s); err != nil || s.Sum != s.sum() {
 		return s, fmt.Errorf("%s is damaged", name)
 	}
-	if want, _ = json.Marshal(s); !bytes.Equal(want, bytes.TrimSuffix(b, []byte("\n"))) {
+	if want, _ := json.Marshal(s); !bytes.Equal(want, bytes.TrimSuffix(b, []byte("\n"))) {
 		return s, fmt.Errorf("%s is damaged", name)
 	}
 	return s, nil

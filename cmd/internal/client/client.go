@@ -52,7 +52,8 @@ func (c *Client) connect(ctx context.Context) (net.Conn, *wire.Conn, error) {
 	}
 	_ = nc.SetDeadline(time.Now().Add(dialTimeout))
 	w := wire.NewConn(nc)
-	if err := w.Write(wire.Hello{Protocol: wire.Protocol, Version: c.version}); err == nil {
+	err = w.Write(wire.Hello{Protocol: wire.Protocol, Version: c.version})
+	if err == nil {
 		err = w.Read(&c.Host)
 	}
 	if err != nil {

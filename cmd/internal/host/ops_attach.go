@@ -26,7 +26,6 @@ type attachment struct {
 	conv kernel.ConversationID
 	mu   sync.Mutex // one line at a time
 	rev  uint64     // guarded by mu
-	err  error      // guarded by mu
 }
 
 // opAttach shows a conversation and then everything that happens in it, until

@@ -125,13 +125,6 @@ func (s *server) serve(c net.Conn) error {
 	return werr
 }
 
-// busy is the number of connections being served.
-func (s *server) busy() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.conns)
-}
-
 // linger stops accepting and waits until the served connections are done.
 func (s *server) linger(ctx context.Context) {
 	_ = s.l.Close()

@@ -40,7 +40,6 @@ type tracker struct {
 	status kernel.RunStatus
 	reason string
 	known  chan struct{} // closed when run is set
-	once   sync.Once
 }
 
 func (t *tracker) ready() chan struct{} {
