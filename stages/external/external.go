@@ -1,7 +1,6 @@
 package external
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -113,7 +112,8 @@ func (s stage[In, Out]) options(env kernel.Env) (opt options, timeout time.Durat
 	return opt, timeout, nil
 }
 
-// decode reads an answer strictly: what it gives, encoded again, is what came.
+// decode reads an answer strictly: nothing that the schema does not know, and
+// everything that it requires.
 func decode[Out any](stdout []byte) (out Out, err error) {
 	var a answer
 	if err := kernel.DecodeStrict(stdout, &a); err != nil {
@@ -132,29 +132,57 @@ func decode[Out any](stdout []byte) (out Out, err error) {
 	if err := kernel.DecodeStrict(got, &out); err != nil {
 		return out, err
 	}
-	want, err := kernel.Canonical(out)
-	if err == nil && !bytes.Equal(want, got) {
-		err = fmt.Errorf("%s is missing or written otherwise", difference(want, got))
+	var v any
+	var sch shape
+	if err := errors.Join(json.Unmarshal(got, &v), json.Unmarshal(kernel.Schema[Out](), &sch)); err != nil {
+		return out, err
 	}
-	return out, err
+	if at := sch.missing(v, "/out"); at != "" {
+		return out, fmt.Errorf("%s is missing", at)
+	}
+	return out, nil
 }
 
-// difference names the first field at the top in which two objects differ.
-func difference(want, got []byte) string {
-	var w, g map[string]json.RawMessage
-	if json.Unmarshal(want, &w) == nil && json.Unmarshal(got, &g) == nil {
-		for _, k := range slices.Sorted(maps.Keys(w)) {
-			if !bytes.Equal(w[k], g[k]) {
-				return strconv.Quote(k)
+// shape is what of a JSON schema decoding does not check by itself.
+type shape struct {
+	Properties map[string]shape `json:"properties"`
+	Required   []string         `json:"required"`
+	Items      *shape           `json:"items"`
+	AnyOf      []shape          `json:"anyOf"` // of a value that may be null
+}
+
+// missing returns the place of the first required field that v does not have.
+func (s shape) missing(v any, at string) string {
+	switch v := v.(type) {
+	case map[string]any:
+		if len(s.AnyOf) > 0 {
+			return s.AnyOf[0].missing(v, at)
+		}
+		for _, k := range s.Required {
+			if _, ok := v[k]; !ok {
+				return at + "/" + k
 			}
 		}
-		for _, k := range slices.Sorted(maps.Keys(g)) {
-			if _, ok := w[k]; !ok {
-				return strconv.Quote(k)
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			if m := s.Properties[k].missing(v[k], at+"/"+k); m != "" {
+				return m
 			}
+		}
+	case []any:
+		for i, e := range v {
+			if s.Items == nil {
+				break
+			}
+			if m := s.Items.missing(e, at+"/"+strconv.Itoa(i)); m != "" {
+				return m
+			}
+		}
+	default:
+		if len(s.Required) > 0 {
+			return at + "/" + s.Required[0]
 		}
 	}
-	return "the object"
+	return ""
 }
 
 // fail keeps stderr whole and shows its end.

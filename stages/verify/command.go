@@ -4,102 +4,107 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"witan/kernel"
 	"witan/kernel/secrets"
-	"witan/kernel/tree"
 )
 
 const (
 	defaultTimeout = 10 * time.Minute
-	outputKept     = 64 << 10 // of each stream
+	outputKept     = 64 << 10 // bytes of each stream, head and tail
 )
 
-// commandOptions of verify/command.
+// commandOptions of verify/command. Timeout is for each command.
 type commandOptions struct {
 	Run     []string `json:"run"`
 	Timeout string   `json:"timeout,omitempty"`
 }
 
+func (o commandOptions) check() (timeout time.Duration, err error) {
+	if len(o.Run) == 0 {
+		return 0, kernel.E("verify.Command", kernel.Invalid, nil, "verify/command has no command").WithNext(`add run = ["…"]`)
+	}
+	for _, line := range o.Run {
+		if strings.TrimSpace(line) == "" {
+			return 0, kernel.E("verify.Command", kernel.Invalid, nil, "a command of verify/command is empty").WithNext("name one, or leave it out")
+		}
+	}
+	if o.Timeout == "" {
+		return defaultTimeout, nil
+	}
+	if timeout, err = time.ParseDuration(o.Timeout); err != nil || timeout <= 0 {
+		return 0, kernel.E("verify.Command", kernel.Invalid, nil, "timeout %q is no duration", o.Timeout).WithNext(`write it as "10m"`)
+	}
+	return timeout, nil
+}
+
 type command struct {
-	run     kernel.Runner
-	scratch string // folder below which clean copies are made
+	copies
+	memo memo
 }
 
 // Command returns "verify/command": the project's own checks, as the person
-// named them, in a clean copy of the candidate. An agent's words never name a
-// command that is run.
-func Command(run kernel.Runner, scratch string) kernel.Verify { return command{run, scratch} }
+// named them, in a clean copy of the candidate made below scratch. Attempts of
+// one run that have the same candidate share one execution.
+func Command(run kernel.Runner, scratch string) kernel.Verify {
+	return &command{copies: copies{run, scratch}}
+}
 
-func (command) Spec() kernel.Spec {
+func (*command) Spec() kernel.Spec {
 	return kernel.Spec{ID: "verify/command", Version: 1, Class: kernel.Keyed, Touches: []string{"process", "store"},
-		Doc:     "Runs the named commands in a clean copy of the candidate; the exit code decides",
-		Options: json.RawMessage(`{"type":"object","properties":{"run":{"type":"array","items":{"type":"string"}},"timeout":{"type":"string"}},"required":["run"],"additionalProperties":false}`),
-		In:      kernel.Schema[kernel.Claim](), Out: kernel.Schema[kernel.Verdict]()}
+		Doc: "Runs the named commands in a clean copy of the candidate; the exit code decides",
+		Options: json.RawMessage(`{"type":"object","properties":{"run":{"type":"array","minItems":1,"items":{"type":"string","minLength":1}},` +
+			`"timeout":{"type":"string","pattern":"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$"}},"required":["run"],"additionalProperties":false}`),
+		In: kernel.Schema[kernel.Claim](), Out: kernel.Schema[kernel.Verdict]()}
 }
 
 // record is the content of the evidence of one command.
 type record struct {
 	Command   string        `json:"command"`
-	Exit      int           `json:"exit"`
+	Exit      int           `json:"exit"` // -1: it was ended and has none
 	TimedOut  bool          `json:"timed_out"`
 	Stdout    string        `json:"stdout"`
 	Stderr    string        `json:"stderr"`
-	Cut       int64         `json:"cut"`
+	Cut       int64         `json:"cut"` // bytes left out in the middle of both
 	Candidate kernel.Digest `json:"candidate"`
 }
 
-func (c command) Run(ctx context.Context, env kernel.Env, cl kernel.Claim) (kernel.Verdict, error) {
+// ran is one command of the person with its record.
+type ran struct {
+	line     string
+	rec      record
+	evidence kernel.Outcome
+}
+
+func (c *command) Run(ctx context.Context, env kernel.Env, cl kernel.Claim) (kernel.Verdict, error) {
 	v, err := base(cl)
 	if err != nil {
 		return v, err
 	}
 	var opt commandOptions
-	if err := kernel.DecodeStrict(env.Options, &opt); err != nil {
+	if err := options(env, "verify/command", &opt); err != nil {
 		return v, err
 	}
-	timeout := defaultTimeout
-	if opt.Timeout != "" {
-		if timeout, err = time.ParseDuration(opt.Timeout); err != nil || timeout <= 0 {
-			return v, kernel.E("verify.Command", kernel.Invalid, nil, "timeout %q is no duration", opt.Timeout)
-		}
-	}
-	snap, err := snapshotOf(ctx, env.Packs, cl)
+	timeout, err := opt.check()
 	if err != nil {
 		return v, err
 	}
-	ws, err := kernel.Canonical(snap.Workspace)
+	old, err := stale(ctx, env.Packs, cl)
 	if err != nil {
 		return v, err
 	}
-	candidate := kernel.SumDomain("candidate/1", ws)
-	dir, done, err := c.checkout(ctx, env.Packs, snap.Workspace)
+	all, err := c.all(ctx, env, cl, opt.Run, timeout)
 	if err != nil {
 		return v, err
 	}
-	defer done()
-	ran := map[string]record{}
-	ids := map[string]kernel.OutcomeID{}
-	for _, line := range opt.Run {
-		rec, err := c.one(ctx, line, dir, timeout)
-		if err != nil {
-			return v, err
-		}
-		rec.Candidate = candidate
-		ev, err := evidence(ctx, env.Packs, rec)
-		if err != nil {
-			return v, err
-		}
-		ran[line], ids[line] = rec, ev.ID
-		v.Outcomes = append(v.Outcomes, ev)
+	for _, r := range all {
+		v.Outcomes = append(v.Outcomes, r.evidence)
 	}
-	judge(&v, cl, ran, ids)
-	for _, line := range opt.Run {
-		res := own(line, ran[line], ids[line])
+	judge(&v, cl, all, old)
+	for _, r := range all {
+		res := own(r, old)
 		v.Results = append(v.Results, res)
 		if res.Verdict != Verified {
 			v.Status = "partial" // an answer whose checks fail is no completed one
@@ -108,151 +113,118 @@ func (c command) Run(ctx context.Context, env kernel.Env, cl kernel.Claim) (kern
 	return v, nil
 }
 
-func snapshotOf(ctx context.Context, p kernel.Packs, cl kernel.Claim) (kernel.Snapshot, error) {
-	t, err := kernel.GetObject[kernel.Turn](ctx, p, cl.Turn)
+// all runs the commands in one copy, in order, or takes what another attempt of
+// the run found on the same content.
+func (c *command) all(ctx context.Context, env kernel.Env, cl kernel.Claim, lines []string, timeout time.Duration) ([]ran, error) {
+	snap, err := snapshotOf(ctx, env.Packs, cl)
 	if err != nil {
-		return kernel.Snapshot{}, err
+		return nil, err
 	}
-	return kernel.GetObject[kernel.Snapshot](ctx, p, t.Snapshot)
+	ws, err := kernel.Canonical(snap.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	content := kernel.SumDomain("candidate/1", ws)
+	key := fmt.Sprintf("%s %q %s", content, lines, timeout)
+	if out, ok := c.memo.load(env.Run, key); ok {
+		return out, nil
+	}
+	cand, err := c.make(ctx, env.Packs, snap.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	defer cand.remove()
+	var out []ran
+	for _, line := range lines {
+		rec, err := c.one(ctx, line, cand, timeout)
+		if err != nil {
+			return nil, err
+		}
+		rec.Candidate = content
+		ev, err := evidence(ctx, env.Packs, rec)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, ran{line, rec, ev})
+	}
+	c.memo.save(env.Run, key, out)
+	return out, nil
 }
 
 // one runs a shell line. What it leaves behind is thrown away with the copy.
-func (c command) one(ctx context.Context, line, dir string, timeout time.Duration) (record, error) {
-	rec := record{Command: line}
-	r, err := c.run.Run(ctx, kernel.Command{Argv: []string{"/bin/sh", "-c", line}, Dir: dir, Timeout: timeout, Limit: outputKept,
-		Confine: true, Write: []string{filepath.Dir(c.scratch)}})
-	if err != nil {
-		return rec, err
-	}
+func (c *command) one(ctx context.Context, line string, cand candidate, timeout time.Duration) (record, error) {
+	r, err := c.run.Run(ctx, kernel.Command{Argv: []string{"env", "TMPDIR=" + cand.tmp, "/bin/sh", "-c", line}, Dir: cand.dir, Timeout: timeout,
+		Limit: outputKept, Confine: true, Write: append([]string{cand.top}, caches()...)})
 	if ctx.Err() != nil {
-		return rec, context.Cause(ctx)
+		return record{}, context.Cause(ctx)
 	}
-	rec.Exit, rec.TimedOut, rec.Cut = r.Exit, r.TimedOut, r.Cut
-	clean := func(b []byte) string { return secrets.Redact(strings.ToValidUTF8(string(b), "\uFFFD")) }
-	rec.Stdout, rec.Stderr = clean(r.Stdout), clean(r.Stderr)
-	return rec, nil
+	if err != nil {
+		return record{}, err
+	}
+	// The folder has another name each time; the evidence does not tell it.
+	clean := func(b []byte) string {
+		return secrets.Redact(strings.ReplaceAll(strings.ToValidUTF8(string(b), "\uFFFD"), cand.top, "…"))
+	}
+	return record{Command: secrets.Redact(line), Exit: r.Exit, TimedOut: r.TimedOut, Cut: r.Cut, Stdout: clean(r.Stdout), Stderr: clean(r.Stderr)}, nil
 }
 
 func evidence(ctx context.Context, p kernel.Packs, rec record) (kernel.Outcome, error) {
 	d, err := kernel.PutObject(ctx, p, "evidence", rec)
 	o := kernel.Outcome{Type: "evidence", ID: kernel.OutcomeID(kernel.DeriveID(kernel.EvidencePrefix, d.String())), Kind: "command", Level: "reproduced",
 		Summary: fmt.Sprintf("%s: exit %d", rec.Command, rec.Exit), Hash: d}
-	if rec.TimedOut {
+	switch {
+	case rec.TimedOut:
 		o.Summary = rec.Command + ": ended by the time limit"
+	case rec.Exit < 0:
+		o.Summary = rec.Command + ": killed"
 	}
 	return o, err
 }
 
 // own is the verdict on a command of the person: it passed or it did not.
-func own(line string, rec record, id kernel.OutcomeID) kernel.ClaimVerdict {
-	v := kernel.ClaimVerdict{Claim: line, Source: "command", Verdict: Verified, Evidence: []kernel.OutcomeID{id}}
-	if rec.Exit != 0 || rec.TimedOut {
-		v.Verdict, v.Reason = Contradicted, "exit"
-		if rec.TimedOut {
-			v.Reason = "time_limit"
-		}
+func own(r ran, old bool) kernel.ClaimVerdict {
+	v := kernel.ClaimVerdict{Claim: r.rec.Command, Source: "command", Verdict: Verified, Evidence: []kernel.OutcomeID{r.evidence.ID}}
+	switch {
+	case old:
+		v.Verdict, v.Reason = Unverified, ReasonOldContent
+	case r.rec.TimedOut:
+		v.Verdict, v.Reason = Contradicted, ReasonTime
+	case r.rec.Exit < 0:
+		v.Verdict, v.Reason = Unverified, ReasonNoExit
+	case r.rec.Exit != 0:
+		v.Verdict, v.Reason = Contradicted, ReasonExit
 	}
 	return v
 }
 
 // judge holds the agent's claims against what was run.
-func judge(v *kernel.Verdict, cl kernel.Claim, ran map[string]record, ids map[string]kernel.OutcomeID) {
+func judge(v *kernel.Verdict, cl kernel.Claim, all []ran, old bool) {
+	byLine := map[string]ran{}
+	for _, r := range all {
+		byLine[r.line] = r
+	}
 	for i, c := range cl.Claims {
-		if c.Command == "" {
-			continue
-		}
-		rec, ok := ran[c.Command]
+		r, ok := byLine[c.Command]
 		if !ok {
-			continue // stays unverified: no_record
+			continue // stays as it is: no_record, or no_command
 		}
 		want := 0
 		if c.Exit != nil {
 			want = *c.Exit
 		}
 		res := &v.Results[i]
-		res.Evidence = []kernel.OutcomeID{ids[c.Command]}
-		if rec.Exit == want && !rec.TimedOut {
+		res.Evidence = []kernel.OutcomeID{r.evidence.ID}
+		switch {
+		case old:
+			res.Reason = ReasonOldContent
+		case r.rec.TimedOut:
+			refuse(v, i, Contradicted, ReasonTime, fmt.Sprintf("%q says exit %d of %q; it was ended by its time limit", c.Text, want, r.rec.Command), r.evidence.ID)
+		case r.rec.Exit < 0:
+			res.Reason = ReasonNoExit
+		case r.rec.Exit == want:
 			res.Verdict, res.Reason = Verified, ""
-			continue
-		}
-		res.Verdict, res.Reason = Contradicted, "exit"
-		v.Outcomes = append(v.Outcomes, kernel.Outcome{Type: "finding", Severity: "high", Stance: "contradict",
-			ID:       kernel.OutcomeID(kernel.DeriveID(kernel.FindingPrefix, v.Claim.String(), fmt.Sprint(i))),
-			Title:    "A claim is contradicted by the command it names",
-			Detail:   fmt.Sprintf("%q says exit %d of %q; it ended with %d", c.Text, want, c.Command, rec.Exit),
-			Evidence: []kernel.OutcomeID{ids[c.Command]}})
-	}
-}
-
-// checkout makes a clean copy of the frozen state and returns the folder in it
-// that is the workspace.
-func (c command) checkout(ctx context.Context, p kernel.Packs, ws kernel.Workspace) (dir string, done func(), err error) {
-	if err := os.MkdirAll(c.scratch, 0o700); err != nil {
-		return "", nil, kernel.E("verify.checkout", kernel.ReadOnly, err, "no folder for the clean copy")
-	}
-	top, err := os.MkdirTemp(c.scratch, "candidate-")
-	if err != nil {
-		return "", nil, kernel.E("verify.checkout", kernel.ReadOnly, err, "no folder for the clean copy")
-	}
-	done = func() { _ = os.RemoveAll(top) }
-	switch ws.Kind {
-	case "folder":
-		err = tree.Checkout(ctx, p, ws.Tree, top)
-	case "git":
-		err = c.git(ctx, p, ws, top)
-	default:
-		err = &kernel.Failure{Class: kernel.ClassExecution, Reason: "no_candidate", Text: "the snapshot holds no folder to check; use freeze/workspace"}
-	}
-	if err != nil {
-		done()
-		return "", nil, err
-	}
-	return filepath.Join(top, filepath.FromSlash(ws.Sub)), done, nil
-}
-
-// git writes the commit and then the files that differed. The repository's own
-// index is never touched: git gets another one.
-func (c command) git(ctx context.Context, p kernel.Packs, ws kernel.Workspace, top string) error {
-	if ws.Commit != "" {
-		index := top + ".index"
-		defer os.Remove(index)
-		env := append(os.Environ(), "GIT_INDEX_FILE="+index)
-		for _, args := range [][]string{{"read-tree", ws.Commit}, {"checkout-index", "--all", "--force", "--prefix=" + top + "/"}} {
-			r, err := c.run.Run(ctx, kernel.Command{Argv: append([]string{"git", "-c", "core.hooksPath=/dev/null", "-C", ws.Path}, args...), Env: env, Dir: ws.Path})
-			if err != nil {
-				return err
-			}
-			if r.Exit != 0 {
-				return &kernel.Failure{Class: kernel.ClassExecution, Reason: "no_candidate", Text: "git cannot write the clean copy: " + string(r.Stderr)}
-			}
+		default:
+			refuse(v, i, Contradicted, ReasonExit, fmt.Sprintf("%q says exit %d of %q; it ended with %d", c.Text, want, r.rec.Command, r.rec.Exit), r.evidence.ID)
 		}
 	}
-	for _, d := range ws.Dirty {
-		path := filepath.Join(top, filepath.FromSlash(d.Path))
-		if !filepath.IsLocal(filepath.FromSlash(d.Path)) {
-			return kernel.E("verify.git", kernel.Invalid, nil, "path %q leaves the copy", d.Path)
-		}
-		if d.Hash.IsZero() {
-			_ = os.Remove(path) // deleted in the workspace
-			continue
-		}
-		content, err := p.Get(ctx, d.Hash)
-		if err != nil {
-			return err
-		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return kernel.E("verify.git", kernel.Internal, err, "a folder of the copy cannot be made")
-		}
-		kind := byte(tree.File)
-		switch d.Mode {
-		case "link":
-			kind = tree.Link
-		case "0755":
-			kind = tree.Exec
-		}
-		if err := tree.WriteFile(path, kind, content); err != nil {
-			return err
-		}
-	}
-	return nil
 }
