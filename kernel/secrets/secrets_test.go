@@ -81,14 +81,13 @@ func TestOverlapsAreHiddenOnce(t *testing.T) {
 }
 
 // Texts that an agent could make to cost time. At this length a search that
-// takes the square of it would not end within the time limit of the tests.
-func TestHostileTextsEnd(t *testing.T) {
-	for _, piece := range []string{
-		"-----BEGIN PRIVATE" + " KEY-----\n", "-----END PRIVATE" + " KEY-----\n", "-----BEGIN ", "A", "eyJ", "sk-", "gh" + "p_", "token=", "bearer ", "a1B2",
-	} {
-		text := "PRIVATE KEY hooks.slack.com " + strings.Repeat(piece, (1<<20)/len(piece))
-		if got := Redact(text); len(got) == 0 {
-			t.Errorf("%q: nothing is left", piece)
+// takes the square of it would not end within the time limit of the tests; the
+// patterns take linear time by themselves.
+func TestManyHalfKeysTakeLinearTime(t *testing.T) {
+	for _, piece := range []string{"-----BEGIN PRIVATE" + " KEY-----\n", "-----END PRIVATE" + " KEY-----\n", "-----BEGIN PRIVATE" + " KEY-----MIIE"} {
+		n := (8 << 20) / len(piece)
+		if got := len(privateKeys(strings.Repeat(piece, n))); got != n {
+			t.Errorf("%q: %d of %d", piece, got, n)
 		}
 	}
 }
