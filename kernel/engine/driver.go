@@ -21,6 +21,8 @@ type driver struct {
 	err   error // set before done is closed
 
 	open   map[uint64]openStage // outstanding requests by seq of stage.started
+	batch  []kernel.Record      // folded in and not yet appended; the next append takes them along
+	after  []func() error       // what to do once they are durable
 	resend time.Duration
 	wait   time.Time // from Next
 }
@@ -164,8 +166,10 @@ func (d *driver) park(err error) {
 
 // advance does all steps that can be done now, in one append.
 func (d *driver) advance(ctx context.Context) error {
-	head := d.s.Head
-	var recs []kernel.Record
+	head, recs := d.s.Head, d.batch
+	if len(recs) > 0 {
+		head = kernel.Head{Seq: recs[0].Seq - 1, Hash: recs[0].Prev}
+	}
 	var started []uint64
 	for d.wait = (time.Time{}); ; {
 		a := kernel.Next(d.s, d.plan, d.e.Clock.Now())
@@ -189,8 +193,15 @@ func (d *driver) advance(ctx context.Context) error {
 	if len(recs) == 0 {
 		return nil
 	}
+	after := d.after
+	d.batch, d.after = nil, nil
 	if err := d.append(ctx, head, recs); err != nil {
 		return err
+	}
+	for _, f := range after {
+		if err := f(); err != nil {
+			return err
+		}
 	}
 	for _, seq := range started {
 		d.publish(ctx, TopicRequest, seq, nil)

@@ -68,7 +68,6 @@ func (d *driver) onResult(ctx context.Context, m resultMsg) error {
 	if end.Class != "" {
 		kind = kernel.StageFailed
 	}
-	head := d.s.Head
 	r, err := d.newRecord(kind, o.attempt, o.stage, end)
 	if err != nil {
 		return err
@@ -86,15 +85,17 @@ func (d *driver) onResult(ctx context.Context, m resultMsg) error {
 			return err
 		}
 	}
-	if err := d.append(ctx, head, recs); err != nil {
-		return err
-	}
 	delete(d.open, m.seq)
-	d.e.exec.release(key{d.s.Run, m.seq})
-	if o.stage == "invoke" {
+	// Appended by advance, together with the step that follows: one sync for both.
+	d.batch = append(d.batch, recs...)
+	d.after = append(d.after, func() error {
+		d.e.exec.release(key{d.s.Run, m.seq})
+		if o.stage != "invoke" {
+			return nil
+		}
 		d.live.drop(o.attempt)
 		return d.e.Streams.DropStream(context.WithoutCancel(ctx), o.attempt)
-	}
+	})
 	return nil
 }
 
