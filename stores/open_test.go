@@ -262,3 +262,57 @@ func TestKeyMissing(t *testing.T) {
 	defer s.Close()
 	wantAll(t, s)
 }
+
+// TestTableEnd: Badger ends the process over the damaged end of a table, so it
+// must not get to see one, whether the database was closed or not.
+func TestTableEnd(t *testing.T) {
+	for mode, encryption := range modes {
+		t.Run(mode, func(t *testing.T) {
+			keyed(t)
+			live := filled(t, encryption)
+			s := open(t, stores.Options{Dir: live})
+			dirs := []string{copyTree(t, live)}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			unlisted := copyTree(t, dirs[0]) // killed before the list was written
+			if err := os.Remove(filepath.Join(unlisted, "OPEN")); err != nil {
+				t.Fatal(err)
+			}
+			for i, dir := range append(dirs, live, unlisted) {
+				for back := range int64(40) {
+					if dir == unlisted && back >= 14 { // its index has a checksum, its blocks are not read
+						break
+					}
+					tableEnd(t, dir, back+1, i)
+				}
+			}
+		})
+	}
+}
+
+func tableEnd(t *testing.T, dir string, back int64, state int) {
+	t.Helper()
+	tables, err := filepath.Glob(filepath.Join(dir, "db", "*.sst"))
+	if err != nil || len(tables) == 0 {
+		t.Fatalf("no table: %v", err)
+	}
+	b, err := os.ReadFile(tables[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := slices.Clone(b)
+	bad[int64(len(b))-back] ^= 0x80
+	if err := os.WriteFile(tables[0], bad, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := stores.Open(context.Background(), stores.Options{Dir: dir})
+	if err == nil {
+		s.Close()
+		t.Fatalf("state %d: a table damaged %d bytes before its end opens", state, back)
+	}
+	wantKind(t, err, kernel.Corrupt)
+	if err := os.WriteFile(tables[0], b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

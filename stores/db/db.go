@@ -90,6 +90,9 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	if err := os.MkdirAll(d.path("db"), 0o700); err != nil {
 		return nil, DiskError(op, o.Dir, err)
 	}
+	if err := checkTails(o.Dir); err != nil {
+		return nil, err
+	}
 	if d.Damaged, err = setAsideDamagedLogs(o.Dir); err != nil {
 		return nil, err
 	}
@@ -100,10 +103,10 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 		}
 	}
 	if d.DB, err = badger.Open(d.badgerOptions(o.Log)); err != nil {
-		if err = openError(o.Dir, err); sealed != nil { // a check can still tell which file it is
-			err = errors.Join(err, WriteFile(d.path(sealFile), sealed))
+		if sealed != nil { // so that a check can tell which file it is
+			_ = WriteFile(d.path(sealFile), sealed)
 		}
-		return nil, err
+		return nil, openError(o.Dir, err)
 	}
 	d.log = o.Log
 	d.merge()

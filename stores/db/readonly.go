@@ -30,6 +30,9 @@ func View(dir string, log *slog.Logger) (*DB, func() error, error) {
 			return nil, nil, err
 		}
 	}
+	if err := checkTails(dir); err != nil {
+		return nil, nil, err
+	}
 	opt := d.badgerOptions(log)
 	cleanup := func() error { return nil }
 	if _, err := os.Stat(d.path(sealFile)); err == nil {

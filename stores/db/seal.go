@@ -36,6 +36,7 @@ type sealed struct {
 	Size  int64  `json:"size"`
 	Mtime int64  `json:"mtime"`
 	Sum   uint32 `json:"sum"`
+	Tail  uint32 `json:"tail,omitempty"` // of a table's last tailBytes
 }
 
 func (s seal) sum() uint32 {
@@ -61,12 +62,7 @@ func readSeal(dir, name string) (seal, error) {
 // writeSeal checksums the database's files. Tables never change, so what the
 // kept list of the last seal says of one is taken over.
 func writeSeal(dir string) error {
-	known := map[string]sealed{}
-	if old, err := readSealCache(dir); err == nil {
-		for _, f := range old.Files {
-			known[f.Name] = f
-		}
-	}
+	known := knownTables(dir)
 	var s seal
 	entries, err := os.ReadDir(filepath.Join(dir, "db"))
 	if err != nil {
@@ -87,9 +83,12 @@ func writeSeal(dir string) error {
 			}
 		}
 		f := sealed{Name: e.Name(), Size: fi.Size(), Mtime: fi.ModTime().UnixNano()}
-		if k, ok := known[f.Name]; ok && strings.HasSuffix(f.Name, ".sst") && k.Size == f.Size && k.Mtime == f.Mtime {
-			f.Sum = k.Sum
-		} else if f.Sum, err = checksum(path); err != nil {
+		if isTable(f.Name) {
+			f, err = table(path, fi, known)
+		} else {
+			f.Sum, err = checksum(path)
+		}
+		if err != nil {
 			return err
 		}
 		s.Files = append(s.Files, f)

@@ -14,20 +14,32 @@ import (
 	"strings"
 )
 
-// openFile lists, while a database is open, the beginnings of files that hold
-// bytes without a checksum of their own: keys and initial vectors. It is
-// written once Badger is open and removed when the seal takes over.
+// openFile lists, while a database is open, its tables, and the beginnings of
+// files that hold bytes without a checksum of their own: keys and initial
+// vectors. It is written once Badger is open and removed when the seal takes over.
 const openFile = "OPEN"
 
 func writeOpenList(dir string) error {
 	var s seal
+	known := knownTables(dir)
 	entries, err := os.ReadDir(filepath.Join(dir, "db"))
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
+		path := filepath.Join(dir, "db", e.Name())
 		f := sealed{Name: e.Name()}
 		switch {
+		case isTable(f.Name):
+			fi, err := e.Info()
+			if err == nil {
+				f, err = table(path, fi, known)
+			}
+			if err != nil {
+				return err
+			}
+			s.Files = append(s.Files, f)
+			continue
 		case isLog(f.Name):
 			f.Size = logHeader
 		case f.Name == "KEYREGISTRY": // grows, and keeps its beginning
@@ -39,7 +51,7 @@ func writeOpenList(dir string) error {
 		default:
 			continue
 		}
-		f.Sum, err = checksumStart(filepath.Join(dir, "db", f.Name), f.Size)
+		f.Sum, err = checksumStart(path, f.Size)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // a replayed log that has just become a table
 		}
@@ -104,10 +116,19 @@ func checkOpenFile(path string, starts seal) (why string, err error) {
 			continue
 		}
 		if sum, err := checksumStart(path, f.Size); err != nil || sum != f.Sum {
-			return "the beginning is not as it was when the database was opened", err
+			return "it is not as it was when the database was opened", err
+		}
+		if isTable(name) {
+			return "", nil
 		}
 	}
 	switch {
+	case isTable(name):
+		b, err := tableTail(path)
+		if err == nil && !indexHolds(path, b) {
+			why = "the index does not match its checksum"
+		}
+		return why, err
 	case isLog(name):
 		return checkLog(path)
 	case name == "MANIFEST":

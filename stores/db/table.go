@@ -1,0 +1,119 @@
+package db
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"witan/kernel"
+)
+
+// Badger reads the end of each table when it opens, its last block before it
+// compares a checksum, and ends the process when that does not make sense. So
+// the ends are compared with the lists of the last seal or open first.
+
+// tailBytes holds a table's index and last block.
+const tailBytes = 64 << 10
+
+func isTable(name string) bool { return strings.HasSuffix(name, ".sst") }
+
+// knownTables is what the list of the last seal says of tables.
+func knownTables(dir string) map[string]sealed {
+	known := map[string]sealed{}
+	if old, err := readSealCache(dir); err == nil {
+		for _, f := range old.Files {
+			if isTable(f.Name) {
+				known[f.Name] = f
+			}
+		}
+	}
+	return known
+}
+
+// table describes a table. Tables never change, so what is known is taken over.
+func table(path string, fi fs.FileInfo, known map[string]sealed) (sealed, error) {
+	f := sealed{Name: fi.Name(), Size: fi.Size(), Mtime: fi.ModTime().UnixNano()}
+	if k, ok := known[f.Name]; ok && k.Size == f.Size && k.Mtime == f.Mtime {
+		return k, nil
+	}
+	var err error
+	if f.Sum, err = checksum(path); err != nil {
+		return f, err
+	}
+	b, err := tableTail(path)
+	f.Tail = crc32.Checksum(b, castagnoli)
+	return f, err
+}
+
+func tableTail(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	from := max(fi.Size()-tailBytes, 0)
+	return io.ReadAll(io.NewSectionReader(f, from, fi.Size()-from))
+}
+
+// checkTails compares the ends of all tables before Badger reads them.
+func checkTails(dir string) error {
+	list, err := readSeal(dir, sealFile)
+	if err != nil {
+		list, _ = readSeal(dir, openFile) // without both, tables speak for themselves
+	}
+	listed := map[string]sealed{}
+	for _, f := range list.Files {
+		listed[f.Name] = f
+	}
+	paths, err := filepath.Glob(filepath.Join(dir, "db", "*.sst"))
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		b, err := tableTail(path)
+		if err != nil {
+			return DiskError("db.Open", dir, err)
+		}
+		f, ok := listed[filepath.Base(path)]
+		if ok && f.Tail != crc32.Checksum(b, castagnoli) || !ok && !indexHolds(path, b) {
+			return kernel.E("db.Open", kernel.Corrupt, nil, "the table %s is damaged", path).
+				WithNext("run witan check; restore from a backup; nothing was changed")
+		}
+	}
+	return nil
+}
+
+// indexHolds checks the end of a table that no list names: index, its length,
+// its checksum as a protocol buffer, the length of that. (Read from badger v4.9.6.)
+func indexHolds(path string, tail []byte) bool {
+	n := len(tail)
+	if n < 8 {
+		return false
+	}
+	sumBytes := int(binary.BigEndian.Uint32(tail[n-4:]))
+	if sumBytes < 0 || sumBytes > 16 || n < 8+sumBytes {
+		return false
+	}
+	sum := tail[n-4-sumBytes : n-4]
+	at := n - 8 - sumBytes
+	size := int64(binary.BigEndian.Uint32(tail[at:]))
+	index := tail[:at]
+	if size > int64(len(index)) { // a large one: read it from the file
+		b, err := os.ReadFile(path)
+		if err != nil || size > int64(len(b)-len(tail)+at) {
+			return false
+		}
+		index = b[:len(b)-len(tail)+at]
+	}
+	crc := crc32.Checksum(index[int64(len(index))-size:], castagnoli)
+	return bytes.Equal(sum, binary.AppendUvarint([]byte{2 << 3}, uint64(crc)))
+}
