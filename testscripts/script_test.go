@@ -47,13 +47,14 @@ func TestScripts(t *testing.T) {
 			return os.MkdirAll(home, 0o700)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"json":      cmdJSON,
-			"expand":    cmdExpand,
-			"flip":      cmdFlip,
-			"gone":      cmdGone,
-			"first":     cmdFirst,
-			"until":     cmdUntil,
-			"until-run": cmdUntilRun,
+			"json":           cmdJSON,
+			"expand":         cmdExpand,
+			"flip":           cmdFlip,
+			"gone":           cmdGone,
+			"first":          cmdFirst,
+			"until":          cmdUntil,
+			"until-run":      cmdUntilRun,
+			"until-answered": cmdUntilAnswered,
 		},
 	})
 }
@@ -75,7 +76,22 @@ func cmdUntil(ts *testscript.TestScript, neg bool, args []string) {
 // until-run RUN STATUS: waits until the run has the status.
 func cmdUntilRun(ts *testscript.TestScript, neg bool, args []string) {
 	wait(ts, args[0]+" to be "+args[1], func() bool {
-		return ts.Exec("witan", "run-show", args[0], "--json") == nil && strings.Contains(ts.ReadFile("stdout"), `"status":"`+args[1]+`"`)
+		return ts.Exec("witan", "run-show", args[0], "--json") == nil && rows(ts, "stdout")[0]["status"] == args[1]
+	})
+}
+
+// until-answered RUN AGENT: waits until it is on record that the agent's attempt is finished.
+func cmdUntilAnswered(ts *testscript.TestScript, neg bool, args []string) {
+	wait(ts, args[1]+" to have answered", func() bool {
+		if ts.Exec("witan", "run-show", args[0], "--json") != nil {
+			return false
+		}
+		for _, m := range rows(ts, "stdout") {
+			if m["type"] == "attempt.finished" && m["agent"] == args[1] {
+				return true
+			}
+		}
+		return false
 	})
 }
 
