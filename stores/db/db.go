@@ -159,7 +159,7 @@ func (d *DB) badgerOptions(log *slog.Logger) badger.Options {
 		WithNumCompactors(0). // idle is idle: Compact does it on demand
 		WithBaseTableSize(2 << 20).
 		WithValueThreshold(valueThreshold).
-		WithValueLogFileSize(16 << 20).
+		WithValueLogFileSize(1 << 20).
 		WithCompression(options.None).
 		WithBlockCacheSize(0).
 		WithIndexCacheSize(0).
