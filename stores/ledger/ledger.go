@@ -14,6 +14,8 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"maps"
+	"slices"
 
 	"github.com/dgraph-io/badger/v4"
 
@@ -93,16 +95,20 @@ func (l *Ledger) Append(ctx context.Context, b kernel.Batch) (kernel.Head, []ker
 		return b.Expect, nil, err
 	}
 	l.db.At("ledger.append.before")
+	seen, _ := l.w.head(b.Run) // before the transaction: other appends go on beside it
 	txn := l.db.NewTransaction(true)
 	defer txn.Discard()
-	got, err := headIn(txn, b.Run)
+	got, err := l.headIn(txn, b.Run)
 	if err != nil {
 		return b.Expect, nil, err
 	}
 	if got != b.Expect {
 		return got, nil, &kernel.Error{Op: op, Kind: kernel.Conflict, Run: b.Run, What: "the head of the run moved"}
 	}
-	if err := claim(txn, b); err != nil {
+	if seen.Seq > got.Seq { // a second chain must not grow where the first was lost
+		return got, nil, shorter(op, b.Run, got, seen)
+	}
+	if err := l.claim(txn, b); err != nil {
 		return got, nil, err
 	}
 	for i, r := range recs {
@@ -110,26 +116,34 @@ func (l *Ledger) Append(ctx context.Context, b kernel.Batch) (kernel.Head, []ker
 	}
 	err = errors.Join(err, txn.Set([]byte(prefixHead+b.Run), encodeHead(head)), txn.Set([]byte(prefixSummary+b.Run), sum))
 	if err != nil {
-		return got, nil, kernel.E(op, kernel.Internal, err, "the batch is too large")
+		return got, nil, kernel.E(op, kernel.Invalid, err, "the batch is too large").WithNext("append fewer records at once")
 	}
 	if err := l.db.Commit(txn); err != nil {
 		return got, nil, err
 	}
 	l.db.At("ledger.append.after")
-	return head, recs, l.w.note(b.Run, head)
+	l.w.note(b.Run, head)
+	return head, recs, nil
 }
 
-func headIn(txn *badger.Txn, run kernel.RunID) (kernel.Head, error) {
+// shorter is the error of a chain that ends before its witness.
+func shorter(op string, run kernel.RunID, got, seen kernel.Head) error {
+	e := kernel.E(op, kernel.Corrupt, nil, "the ledger of %s ends at record %d; its witness knows %d", run, got.Seq, seen.Seq)
+	e.Run = run
+	return e.WithNext("run witan check; other runs are not affected")
+}
+
+func (l *Ledger) headIn(txn *badger.Txn, run kernel.RunID) (kernel.Head, error) {
 	b, err := get(txn, []byte(prefixHead+run))
 	if errors.Is(err, badger.ErrKeyNotFound) {
 		return kernel.Head{}, nil
 	}
 	if err != nil {
-		return kernel.Head{}, err
+		return kernel.Head{}, db.DiskError("ledger.Head", l.db.Dir, err)
 	}
 	h, ok := decodeHead(b)
 	if !ok {
-		return h, &kernel.Error{Op: "ledger.Head", Kind: kernel.Corrupt, Run: run, What: "the head of the run is damaged"}
+		return h, &kernel.Error{Op: "ledger.Head", Kind: kernel.Corrupt, Run: run, What: "the head of the run is damaged", Next: "run witan check; other runs are not affected"}
 	}
 	return h, nil
 }
@@ -143,7 +157,7 @@ func get(txn *badger.Txn, k []byte) ([]byte, error) {
 }
 
 // claim takes the idempotency key for the run, or finds it taken.
-func claim(txn *badger.Txn, b kernel.Batch) error {
+func (l *Ledger) claim(txn *badger.Txn, b kernel.Batch) error {
 	if b.Key == "" {
 		return nil
 	}
@@ -152,15 +166,19 @@ func claim(txn *badger.Txn, b kernel.Batch) error {
 	if errors.Is(err, badger.ErrKeyNotFound) {
 		return txn.Set(k, []byte(b.Run))
 	}
-	if err == nil && string(owner) != string(b.Run) {
+	if err != nil {
+		return db.DiskError("ledger.Append", l.db.Dir, err)
+	}
+	if string(owner) != string(b.Run) {
 		return kernel.E("ledger.Append", kernel.Exists, nil, "the key is taken by %s", owner)
 	}
-	return err
+	return nil
 }
 
 // Read implements kernel.Ledger.
 func (l *Ledger) Read(ctx context.Context, run kernel.RunID, from uint64) iter.Seq2[kernel.Record, error] {
 	return func(yield func(kernel.Record, error) bool) {
+		seen, known := l.w.head(run) // before the transaction: appends go on beside it
 		txn := l.db.NewTransaction(false)
 		defer txn.Discard()
 		bad := func(what string, args ...any) {
@@ -168,22 +186,16 @@ func (l *Ledger) Read(ctx context.Context, run kernel.RunID, from uint64) iter.S
 			e.Run = run
 			yield(kernel.Record{}, e.WithNext("run witan check; other runs are not affected"))
 		}
-		head, err := headIn(txn, run)
-		seen, known := l.w.head(run)
-		if err != nil {
+		head, err := l.headIn(txn, run)
+		switch {
+		case err != nil:
 			yield(kernel.Record{}, err)
 			return
-		}
-		if head.Seq == 0 {
-			if known {
-				bad("the ledger of %s is gone; its witness knows %d records", run, seen.Seq)
-				return
-			}
-			yield(kernel.Record{}, kernel.E("ledger.Read", kernel.NotFound, nil, "run %s is unknown", run))
+		case known && seen.Seq > head.Seq:
+			yield(kernel.Record{}, shorter("ledger.Read", run, head, seen))
 			return
-		}
-		if known && seen.Seq > head.Seq {
-			bad("the ledger of %s ends at record %d; its witness knows %d", run, head.Seq, seen.Seq)
+		case head.Seq == 0:
+			yield(kernel.Record{}, kernel.E("ledger.Read", kernel.NotFound, nil, "run %s is unknown", run))
 			return
 		}
 		from = max(from, 1)
@@ -219,7 +231,7 @@ func (l *Ledger) Read(ctx context.Context, run kernel.RunID, from uint64) iter.S
 func (l *Ledger) Head(ctx context.Context, run kernel.RunID) (kernel.Head, error) {
 	txn := l.db.NewTransaction(false)
 	defer txn.Discard()
-	h, err := headIn(txn, run)
+	h, err := l.headIn(txn, run)
 	if err == nil && h.Seq == 0 {
 		err = kernel.E("ledger.Head", kernel.NotFound, nil, "run %s is unknown", run)
 	}
@@ -262,7 +274,7 @@ func (l *Ledger) Summary(ctx context.Context, run kernel.RunID) (kernel.RunSumma
 		return kernel.RunSummary{}, kernel.E("ledger.Summary", kernel.NotFound, nil, "run %s is unknown", run)
 	}
 	if err != nil {
-		return kernel.RunSummary{}, err
+		return kernel.RunSummary{}, db.DiskError("ledger.Summary", l.db.Dir, err)
 	}
 	return decodeSummary(it)
 }
@@ -275,7 +287,10 @@ func (l *Ledger) ByKey(ctx context.Context, key string) (kernel.RunID, error) {
 	if errors.Is(err, badger.ErrKeyNotFound) {
 		return "", kernel.E("ledger.ByKey", kernel.NotFound, nil, "no run has this key")
 	}
-	return kernel.RunID(b), err
+	if err != nil {
+		return "", db.DiskError("ledger.ByKey", l.db.Dir, err)
+	}
+	return kernel.RunID(b), nil
 }
 
 // Witness implements kernel.Ledger.
@@ -303,22 +318,13 @@ func (l *Ledger) Check(ctx context.Context) (bad []db.Damage, records int, err e
 			return nil, 0, err
 		}
 	}
-	for run := range l.w.all() {
+	for _, run := range l.w.runs() {
 		runs[run] = true
 	}
-	for run := range runs {
-		s := kernel.NewState(run)
-		for r, err := range l.Read(ctx, run, 1) {
-			if err == nil {
-				err = s.Apply(r)
-			}
-			if err != nil {
-				bad = append(bad, db.Damage{Kind: "record", ID: string(run), Reason: err.Error()})
-				break
-			}
-			records++
-		}
-		if _, err := l.Summary(ctx, run); err != nil && len(bad) == 0 {
+	for _, run := range slices.Sorted(maps.Keys(runs)) {
+		n, err := l.checkRun(ctx, run)
+		records += n
+		if err != nil {
 			bad = append(bad, db.Damage{Kind: "record", ID: string(run), Reason: err.Error()})
 		}
 	}
@@ -326,4 +332,20 @@ func (l *Ledger) Check(ctx context.Context) (bad []db.Damage, records int, err e
 		bad = append(bad, db.Damage{Kind: "witness", ID: "witness", File: "witness", Reason: why})
 	}
 	return bad, records, nil
+}
+
+// checkRun reads a run and gives the number of records before the first error.
+func (l *Ledger) checkRun(ctx context.Context, run kernel.RunID) (n int, err error) {
+	s := kernel.NewState(run)
+	for r, err := range l.Read(ctx, run, 1) {
+		if err == nil {
+			err = s.Apply(r)
+		}
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	_, err = l.Summary(ctx, run)
+	return n, err
 }

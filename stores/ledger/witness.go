@@ -1,14 +1,16 @@
 package ledger
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"io/fs"
-	"iter"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"witan/kernel"
@@ -28,35 +30,34 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type witness struct {
 	mu      sync.Mutex
 	f       *os.File // guarded by mu; nil for reading only
+	dir     string
 	path    string
-	size    int64                        // guarded by mu
+	size    int64                        // of complete entries; guarded by mu
+	cut     bool                         // when it was read, an incomplete entry followed
 	dirty   bool                         // guarded by mu
 	heads   map[kernel.RunID]kernel.Head // guarded by mu
 	damaged []string
 }
 
 func readWitness(dir string) (*witness, error) {
-	w := &witness{path: filepath.Join(dir, "witness"), heads: map[kernel.RunID]kernel.Head{}}
+	w := &witness{dir: dir, path: filepath.Join(dir, "witness"), heads: map[kernel.RunID]kernel.Head{}}
 	b, err := os.ReadFile(w.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, kernel.E("ledger.Open", kernel.ReadOnly, err, "the witness cannot be read").WithNext("check the permissions of %s", dir)
 	}
-	w.size = int64(len(b))
-	for len(b) > 0 {
-		if len(b) < entryBytes {
-			break // an append that a crash cut off
-		}
-		e := b[:entryBytes]
-		b = b[entryBytes:]
-		run, head, ok := decodeEntry(e)
+	// An incomplete or empty entry at the end is an append that a crash cut off.
+	size, written := int64(len(b)), int64(len(bytes.TrimRight(b, "\x00")))
+	for ; w.size+entryBytes <= size && w.size < written; w.size += entryBytes {
+		run, head, ok := decodeEntry(b[w.size:][:entryBytes])
 		if !ok {
-			w.damaged = append(w.damaged, "an entry does not match its checksum")
+			w.damaged = append(w.damaged, fmt.Sprintf("the entry at byte %d does not match its checksum", w.size))
 			continue
 		}
 		if head.Seq >= w.heads[run].Seq {
 			w.heads[run] = head
 		}
 	}
+	w.cut = size > w.size
 	return w, nil
 }
 
@@ -86,14 +87,18 @@ func openWitness(dir string) (*witness, error) {
 	if err != nil {
 		return nil, err
 	}
-	cut := w.size % entryBytes
-	if len(w.damaged) == 0 && (cut > 0 || w.size/entryBytes > 1000+2*int64(len(w.heads))) {
+	if len(w.damaged) == 0 && w.size/entryBytes > 1000+2*int64(len(w.heads)) {
 		if err := w.rewrite(); err != nil {
-			return nil, err
+			return nil, db.DiskError("ledger.Open", dir, err)
 		}
 	}
 	if w.f, err = os.OpenFile(w.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
-		return nil, kernel.E("ledger.Open", kernel.ReadOnly, err, "the witness cannot be written").WithNext("check the permissions of %s", dir)
+		return nil, db.DiskError("ledger.Open", dir, err)
+	}
+	if w.cut { // so that later entries stay aligned
+		if err := w.f.Truncate(w.size); err != nil {
+			return nil, errors.Join(db.DiskError("ledger.Open", dir, err), w.f.Close())
+		}
 	}
 	return w, nil
 }
@@ -103,24 +108,24 @@ func (w *witness) rewrite() error {
 	for run, h := range w.heads {
 		b = append(b, encodeEntry(run, h)...)
 	}
-	w.size = int64(len(b))
+	w.size, w.cut = int64(len(b)), false
 	return db.WriteFile(w.path, b)
 }
 
-func (w *witness) note(run kernel.RunID, h kernel.Head) error {
+// note appends a head. The record is durable already, so an error is none of
+// the append's: the witness is behind, and what was cut off is removed.
+func (w *witness) note(run kernel.RunID, h kernel.Head) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.heads[run] = h
-	w.dirty = true
-	n, err := w.f.Write(encodeEntry(run, h))
-	w.size += int64(n)
-	if err != nil {
-		// The record is durable; the witness is only behind. A cut entry is
-		// removed so that later ones stay aligned.
-		_ = w.f.Truncate(w.size - int64(n))
-		w.size -= int64(n)
+	if h.Seq > w.heads[run].Seq { // appends of one run may get here in any order
+		w.heads[run] = h
 	}
-	return nil
+	w.dirty = true
+	if _, err := w.f.Write(encodeEntry(run, h)); err != nil {
+		_ = w.f.Truncate(w.size)
+		return
+	}
+	w.size += entryBytes
 }
 
 func (w *witness) sync() error {
@@ -129,8 +134,8 @@ func (w *witness) sync() error {
 	if !w.dirty {
 		return nil
 	}
-	if err := w.f.Sync(); err != nil {
-		return kernel.E("ledger.Witness", kernel.Internal, err, "the witness cannot be synced")
+	if err := datasync(w.f); err != nil {
+		return db.DiskError("ledger.Witness", w.dir, err)
 	}
 	w.dirty = false
 	return nil
@@ -143,7 +148,12 @@ func (w *witness) head(run kernel.RunID) (kernel.Head, bool) {
 	return h, ok
 }
 
-func (w *witness) all() iter.Seq2[kernel.RunID, kernel.Head] { return maps.All(w.heads) }
+// runs are those that the witness knows.
+func (w *witness) runs() []kernel.RunID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Keys(w.heads))
+}
 
 func (w *witness) close() error {
 	if w.f == nil {
