@@ -1,18 +1,13 @@
-// Package pipeline reads pipeline files: which implementation fills each stage,
-// and its options. It is strict: an unknown name, or a stage of another kind, is
-// an error that names the line.
 package pipeline
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -46,166 +41,70 @@ const maxFile = 1 << 20
 
 // Load reads a file over the defaults and checks it against the registry.
 func Load(path string, reg kernel.Registry) (*Pipeline, error) {
-	const op = "pipeline.Load"
-	fi, err := os.Stat(path)
-	if err == nil && (fi.IsDir() || fi.Size() > maxFile) {
-		err = errors.New("a folder, or over 1 MiB")
-	}
-	var b []byte
-	if err == nil {
-		b, err = os.ReadFile(path)
-	}
+	b, err := read(path)
 	if err != nil {
-		return nil, kernel.E(op, kernel.Invalid, err, "pipeline file %s cannot be read", path).WithNext("name another file")
+		return nil, kernel.E("pipeline.Load", kernel.Invalid, err, "pipeline file %s cannot be read", path).WithNext("name another file")
 	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
-		return nil, err
+		return nil, kernel.E("pipeline.Load", kernel.Internal, err, "pipeline file %s has no place", path)
 	}
 	p := Default()
 	p.dir = filepath.Dir(abs)
-	if err := p.parse(b, path); err != nil {
+	f := file{name: path, lines: lines(b)}
+	if err := p.parse(b, f); err != nil {
 		return nil, err
 	}
-	return p, p.check(b, path, reg)
+	for _, kind := range Kinds {
+		if err := f.check(reg, kind, p.stages[kind], kind); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
 }
 
-func (p *Pipeline) parse(b []byte, name string) error {
-	const op = "pipeline.Load"
+func read(path string) ([]byte, error) {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() || fi.Size() > maxFile {
+		return nil, errors.New("it is no file, or over 1 MiB")
+	}
+	return os.ReadFile(path)
+}
+
+func (p *Pipeline) parse(b []byte, f file) error {
 	var m map[string]any
 	if err := toml.NewDecoder(bytes.NewReader(b)).Decode(&m); err != nil {
+		text := strings.TrimPrefix(err.Error(), "toml: ")
 		var d *toml.DecodeError
 		if errors.As(err, &d) {
 			row, _ := d.Position()
-			return kernel.E(op, kernel.Invalid, nil, "%s line %d: %s", name, row, strings.TrimPrefix(d.Error(), "toml: ")).WithNext("correct the line")
+			return kernel.E("pipeline.Load", kernel.Invalid, nil, "%s line %d: %s", f.name, row, text).WithNext("correct the line")
 		}
-		return kernel.E(op, kernel.Invalid, err, "%s", name).WithNext("correct the file")
+		return kernel.E("pipeline.Load", kernel.Invalid, nil, "%s: %s", f.name, text).WithNext("correct the file")
 	}
-	if v, ok := m["version"]; ok {
-		if n, _ := v.(int64); n != 1 {
-			return kernel.E(op, kernel.Invalid, nil, "%s line %d: version %v is unknown", name, line(b, "version"), v).WithNext("use version = 1")
-		}
-		delete(m, "version")
-	}
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	for _, k := range keys {
-		t, ok := m[k].(map[string]any)
-		if !slices.Contains(Kinds, k) || !ok {
-			return kernel.E(op, kernel.Invalid, nil, "%s line %d: unknown section %q", name, line(b, k), k).
-				WithNext("did you mean [%s]?", config.Nearest(k, Kinds))
-		}
-		if section(t).use() == "" {
-			if _, ok := t["use"]; ok {
-				return kernel.E(op, kernel.Invalid, nil, "%s line %d: use is not a text", name, line(b, k)).WithNext(`write use = "%s"`, p.stages[k].use())
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		if k == "version" {
+			if m[k] != int64(1) {
+				return f.wrong([]string{k}, "version %v is unknown", m[k]).WithNext("use version = 1")
 			}
+			continue
+		}
+		if !slices.Contains(Kinds, k) {
+			return f.wrong([]string{k}, "unknown key %q", k).WithNext("did you mean %q?", config.Nearest(k, append([]string{"version"}, Kinds...)))
+		}
+		t, ok := m[k].(map[string]any)
+		if !ok {
+			return f.wrong([]string{k}, "%q is not a table", k).WithNext("write [%s] and, below it, use = %q", k, p.stages[k].use())
+		}
+		if _, ok := t["use"]; !ok {
 			t["use"] = p.stages[k].use()
 		}
 		p.stages[k] = t
 	}
 	return nil
-}
-
-// check looks every implementation up and its options.
-func (p *Pipeline) check(src []byte, name string, reg kernel.Registry) error {
-	for _, kind := range Kinds {
-		if err := p.checkUse(src, name, reg, kind, p.stages[kind]); err != nil {
-			return err
-		}
-		of, _ := p.stages[kind]["of"].([]any)
-		for _, o := range of {
-			t, ok := o.(map[string]any)
-			if !ok {
-				return kernel.E("pipeline.check", kernel.Invalid, nil, "%s line %d: of holds something that is no table", name, line(src, "of")).
-					WithNext(`write of = [ { use = "verify/command", run = ["…"] } ]`)
-			}
-			if err := p.checkUse(src, name, reg, kind, t); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (p *Pipeline) checkUse(src []byte, name string, reg kernel.Registry, kind string, s section) error {
-	const op = "pipeline.check"
-	use := s.use()
-	at := fmt.Sprintf("%s line %d", name, line(src, use))
-	node, ok := reg.Lookup(use)
-	if !ok {
-		var known []string
-		for _, sp := range reg.Specs() {
-			if strings.HasPrefix(sp.ID, kind+"/") {
-				known = append(known, sp.ID)
-			}
-		}
-		return kernel.E(op, kernel.Invalid, nil, "%s: stage %q is unknown", at, use).WithNext("did you mean %q? use one of %s", config.Nearest(use, known), strings.Join(known, ", "))
-	}
-	if !strings.HasPrefix(use, kind+"/") {
-		return kernel.E(op, kernel.Invalid, nil, "%s: %q cannot fill [%s]: it is a stage of another type", at, use, kind).WithNext("use one that begins with %s/", kind)
-	}
-	var schema struct {
-		Properties map[string]struct {
-			Type string `json:"type"`
-		} `json:"properties"`
-		Required []string `json:"required"`
-	}
-	if err := json.Unmarshal(node.Spec().Options, &schema); err != nil {
-		return err
-	}
-	for k, v := range s {
-		if k == "use" {
-			continue
-		}
-		prop, ok := schema.Properties[k]
-		if !ok {
-			known := make([]string, 0, len(schema.Properties))
-			for n := range schema.Properties {
-				known = append(known, n)
-			}
-			e := kernel.E(op, kernel.Invalid, nil, "%s line %d: %s has no option %q", name, line(src, k), use, k)
-			if n := config.Nearest(k, known); n != "" {
-				return e.WithNext("did you mean %q?", n)
-			}
-			return e.WithNext("it has no options")
-		}
-		if got := typeName(v); got != prop.Type {
-			return kernel.E(op, kernel.Invalid, nil, "%s line %d: option %q is a %s, not a %s", name, line(src, k), k, got, prop.Type).WithNext("correct the line")
-		}
-	}
-	for _, r := range schema.Required {
-		if _, ok := s[r]; !ok {
-			return kernel.E(op, kernel.Invalid, nil, "%s: %s needs the option %q", at, use, r).WithNext("see witan stage list --json")
-		}
-	}
-	return nil
-}
-
-func typeName(v any) string {
-	switch v.(type) {
-	case []any:
-		return "array"
-	case map[string]any:
-		return "object"
-	case string:
-		return "string"
-	case bool:
-		return "boolean"
-	}
-	return "integer"
-}
-
-// line finds where a word of the file stands; 1 when it is a default.
-func line(src []byte, word string) int {
-	for i, l := range bytes.Split(src, []byte("\n")) {
-		if bytes.Contains(l, []byte(word)) {
-			return i + 1
-		}
-	}
-	return 1
 }
 
 // SetVerify puts the person's commands in place of the verify stage.
@@ -239,8 +138,24 @@ func (p *Pipeline) Stages(reg kernel.Registry) (map[string]kernel.StageRef, erro
 	return out, nil
 }
 
-// options are what is left of a section without use; a command that is a
-// relative path is one of the file's folder.
+// Digest names the effective pipeline: two files that mean the same have the same.
+func (p *Pipeline) Digest() (kernel.Digest, error) {
+	m := map[string]any{}
+	for _, kind := range Kinds {
+		opt, err := p.options(p.stages[kind])
+		if err != nil {
+			return kernel.Digest{}, err
+		}
+		m[kind] = map[string]any{"use": p.stages[kind].use(), "options": opt}
+	}
+	b, err := kernel.Canonical(m)
+	if err != nil {
+		return kernel.Digest{}, err
+	}
+	return kernel.SumDomain("pipeline/1", b), nil
+}
+
+// options are what is left of a section without use; nil when that is nothing.
 func (p *Pipeline) options(s section) (json.RawMessage, error) {
 	rest := map[string]any{}
 	for k, v := range s {
@@ -254,48 +169,27 @@ func (p *Pipeline) options(s section) (json.RawMessage, error) {
 	return kernel.Canonical(rest)
 }
 
+// resolve looks a command that is a relative path up in the file's folder, also
+// in the parts of verify/all-of.
 func (p *Pipeline) resolve(key string, v any) any {
 	switch v := v.(type) {
-	case []any:
-		out := slices.Clone(v)
-		for i := range out {
-			if m, ok := out[i].(map[string]any); ok {
-				c := map[string]any{}
-				for k, e := range m {
-					c[k] = p.resolve(k, e)
-				}
-				out[i] = c
-			}
+	case map[string]any:
+		out := map[string]any{}
+		for k, e := range v {
+			out[k] = p.resolve(k, e)
 		}
-		if first, ok := firstText(out); ok && key == "command" && p.dir != "" && strings.ContainsRune(first, '/') && !filepath.IsAbs(first) {
-			out[0] = filepath.Join(p.dir, first)
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = p.resolve("", e)
+		}
+		if len(out) > 0 && key == "command" {
+			if s, ok := out[0].(string); ok && p.dir != "" && strings.ContainsRune(s, '/') && !filepath.IsAbs(s) {
+				out[0] = filepath.Join(p.dir, filepath.FromSlash(s))
+			}
 		}
 		return out
 	}
 	return v
-}
-
-func firstText(l []any) (string, bool) {
-	if len(l) == 0 {
-		return "", false
-	}
-	s, ok := l[0].(string)
-	return s, ok
-}
-
-// Show prints the effective pipeline as a file.
-func (p *Pipeline) Show(w io.Writer) error {
-	if _, err := fmt.Fprintln(w, "version = 1"); err != nil {
-		return err
-	}
-	for _, kind := range Kinds {
-		b, err := toml.Marshal(map[string]any(p.stages[kind]))
-		if err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintf(w, "\n[%s]\n%s", kind, b); err != nil {
-			return err
-		}
-	}
-	return nil
 }
