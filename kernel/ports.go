@@ -36,7 +36,7 @@ type Ledger interface {
 	Summary(ctx context.Context, run RunID) (RunSummary, error)
 	// ByKey finds the run that claimed an idempotency key.
 	ByKey(ctx context.Context, key string) (RunID, error)
-	// Witness makes the current heads durable outside the database; called at stage boundaries.
+	// Witness makes the current heads durable outside the database; every Append writes them there already.
 	Witness(ctx context.Context) error
 }
 

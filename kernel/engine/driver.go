@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"witan/kernel"
@@ -304,12 +305,24 @@ func (d *driver) append(ctx context.Context, head kernel.Head, recs []kernel.Rec
 	if err != nil {
 		return err
 	}
-	if err := d.e.Ledger.Witness(ctx); err != nil {
-		return err
+	if slices.ContainsFunc(got, boundary) {
+		if err := d.e.Ledger.Witness(ctx); err != nil {
+			return err
+		}
 	}
 	d.live.records(got)
 	d.show(ctx)
 	return nil
+}
+
+// boundary says after which records the witness is made durable. It is written
+// at every append; what a power failure can take from it is one attempt's stages.
+func boundary(r kernel.Record) bool {
+	switch r.Kind {
+	case kernel.SnapshotFrozen, kernel.AttemptFinished, kernel.PhaseFinished, kernel.CommitRec, kernel.RunFinished:
+		return true
+	}
+	return false
 }
 
 // show hints to views that there is something new.

@@ -56,7 +56,9 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	w := &world{t: t, mem: kerneltest.NewMem(), view: kerneltest.NewBus()}
 	w.ledger, w.bus = w.mem, kerneltest.NewBus()
-	w.invoke = func(_ context.Context, _ kernel.Env, t kernel.Turn) (string, error) { return "from " + string(t.Agent), nil }
+	w.invoke = func(_ context.Context, _ kernel.Env, t kernel.Turn) (string, error) {
+		return "from " + string(t.Agent), nil
+	}
 	return w
 }
 
