@@ -22,8 +22,8 @@ import (
 )
 
 // A backup is one zstd-compressed tar: FORMAT, witness, pack files as they are
-// stored (encrypted, if they are), the database as Badger's own stream, sealed
-// with a manifest of SHA-256 sums as the last entry. The key is not in it: a
+// stored (encrypted, if they are), the database as a dump of one moment, sealed
+// where it is encrypted, and a manifest of SHA-256 sums as the last entry. The key is not in it: a
 // backup of an encrypted history needs the same key to be read.
 
 const (
@@ -71,21 +71,27 @@ func (s *Store) writeBackup(ctx context.Context, w io.Writer) (int, error) {
 		return 0, err
 	}
 	b := &backupWriter{t: tar.NewWriter(zw), m: manifest{Schema: db.Schema, Files: map[string]string{}}}
-	// The stream goes first: packs that its index names are then in files that
-	// exist, because a file is complete before it is indexed.
-	if err := b.stream(s); err != nil {
+	// The order matters while others write. The witness goes before the database,
+	// because it must not know more than that. Pack files go last: what the index
+	// names is then in files that exist, for a file is complete before it is indexed.
+	for _, name := range []string{"FORMAT", "witness"} {
+		if err := b.file(s.DB.Dir, name); err != nil {
+			return 0, err
+		}
+	}
+	if err := b.stream(ctx, s); err != nil {
 		return 0, err
 	}
 	packs, err := filepath.Glob(filepath.Join(s.DB.Dir, "packs", "*.pack"))
 	if err != nil {
 		return 0, err
 	}
-	for _, p := range append(packs, filepath.Join(s.DB.Dir, "FORMAT"), filepath.Join(s.DB.Dir, "witness")) {
+	for _, p := range packs {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		rel, _ := filepath.Rel(s.DB.Dir, p)
-		if err := b.file(p, filepath.ToSlash(rel)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err := b.file(s.DB.Dir, "packs/"+filepath.Base(p))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // gone when a bulk write was aborted
 			return 0, err
 		}
 	}
@@ -117,8 +123,8 @@ func (b *backupWriter) add(name string, size int64, r io.Reader) error {
 	return nil
 }
 
-func (b *backupWriter) file(path, name string) error {
-	f, err := os.Open(path)
+func (b *backupWriter) file(dir, name string) error {
+	f, err := os.Open(filepath.Join(dir, filepath.FromSlash(name)))
 	if err != nil {
 		return err
 	}
@@ -130,9 +136,9 @@ func (b *backupWriter) file(path, name string) error {
 	return b.add(name, fi.Size(), f)
 }
 
-// stream adds Badger's own backup, sealed for an encrypted history: Badger
-// writes it in the clear, so it passes through a file only in sealed form.
-func (b *backupWriter) stream(s *Store) error {
+// stream adds the dump of the database, which is in the clear and so is sealed
+// for an encrypted history before it passes through a file.
+func (b *backupWriter) stream(ctx context.Context, s *Store) error {
 	tmp, err := os.CreateTemp(filepath.Join(s.DB.Dir, "snapshots"), ".tmp-stream-")
 	if err != nil {
 		return err
@@ -140,7 +146,7 @@ func (b *backupWriter) stream(s *Store) error {
 	defer os.Remove(tmp.Name())
 	defer tmp.Close()
 	sw := db.NewSealWriter(tmp, s.DB.StreamKey())
-	if _, err := s.DB.Backup(sw, 0); err != nil {
+	if err := s.DB.Dump(ctx, sw); err != nil {
 		return err
 	}
 	if err := sw.Close(); err != nil {
@@ -187,6 +193,11 @@ func Restore(ctx context.Context, file, dir string) error {
 	}
 	if err := rebuild(ctx, tmp); err != nil {
 		return err
+	}
+	for _, sub := range []string{"packs", ""} {
+		if err := db.SyncDir(filepath.Join(tmp, sub)); err != nil {
+			return db.DiskError(op, dir, err)
+		}
 	}
 	if b, err := os.ReadFile(filepath.Join(dir, "config.toml")); err == nil {
 		if err := os.WriteFile(filepath.Join(tmp, "config.toml"), b, 0o600); err != nil {
@@ -295,11 +306,16 @@ func rebuild(ctx context.Context, dir string) error {
 	}
 	r, err := db.NewSealReader(f, d.StreamKey())
 	if err == nil {
-		err = d.Load(r, 16)
+		err = d.Fill(ctx, r)
 	}
 	f.Close()
-	if err != nil {
-		return errors.Join(damagedBackup("%v", err), d.Close())
+	switch {
+	case errors.Is(err, db.ErrStream):
+		err = damagedBackup("%v", err)
+	case err != nil:
+		err = db.DiskError("stores.Restore", dir, err)
+	default:
+		err = os.Remove(src)
 	}
-	return errors.Join(os.Remove(src), d.Close())
+	return errors.Join(err, d.Close())
 }

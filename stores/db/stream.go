@@ -121,7 +121,8 @@ type sealReader struct {
 	last bool
 }
 
-var errStream = errors.New("the sealed stream is cut or changed")
+// ErrStream says that a dump or its seal does not hold.
+var ErrStream = errors.New("the dump of the database is cut or changed")
 
 func (s *sealReader) Read(b []byte) (int, error) {
 	for len(s.rest) == 0 {
@@ -140,15 +141,15 @@ func (s *sealReader) Read(b []byte) (int, error) {
 func (s *sealReader) next() error {
 	var head [4]byte
 	if _, err := io.ReadFull(s.r, head[:]); err != nil {
-		return errStream
+		return ErrStream
 	}
 	size := binary.BigEndian.Uint32(head[:])
 	if size > streamPiece+64 {
-		return errStream
+		return ErrStream
 	}
 	in := make([]byte, size)
 	if _, err := io.ReadFull(s.r, in); err != nil {
-		return errStream
+		return ErrStream
 	}
 	for _, last := range []bool{false, true} {
 		if out, err := s.aead.Open(nil, nil, in, aad(s.n, last)); err == nil {
@@ -157,5 +158,5 @@ func (s *sealReader) next() error {
 			return nil
 		}
 	}
-	return errStream
+	return ErrStream
 }
