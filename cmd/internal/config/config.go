@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
@@ -126,7 +127,7 @@ func Load(path string, must bool) (Config, error) {
 	const op = "config.Load"
 	c := Default()
 	fi, err := os.Stat(path)
-	if errors.Is(err, os.ErrNotExist) && !must {
+	if (errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && !must {
 		return c, nil
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -84,7 +85,7 @@ func (a *app) task(args []string) (string, error) {
 	case len(args) > 1:
 		return "", usage("the task is %d arguments, not one", "put it in quotes", len(args))
 	case args[0] != "-":
-		return args[0], nil
+		return utf8Task(args[0])
 	}
 	b, err := io.ReadAll(io.LimitReader(a.in, maxStdin+1))
 	if err != nil {
@@ -93,7 +94,14 @@ func (a *app) task(args []string) (string, error) {
 	if len(b) > maxStdin {
 		return "", usage("the task is over 1 MiB", "put the long part into a file and attach it")
 	}
-	return strings.TrimRight(string(b), "\r\n"), nil
+	return utf8Task(strings.TrimRight(string(b), "\r\n"))
+}
+
+func utf8Task(s string) (string, error) {
+	if !utf8.ValidString(s) {
+		return "", usage("the task is not UTF-8 text", "attach the file, or convert it")
+	}
+	return s, nil
 }
 
 func (f runFlags) args(text string) (host.RunArgs, error) {

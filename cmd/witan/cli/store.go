@@ -39,7 +39,7 @@ func (a *app) stageCmd() *cobra.Command {
 				return kernel.E("cli", kernel.Invalid, err, "the input cannot be read").WithNext("give at most 64 MiB of JSON on standard input")
 			}
 			if !json.Valid(in) {
-				return usage("the input is not JSON", `give {"version":1,"stage":%q,"options":{},"in":{…}}`, args[0])
+				return usage("the input is not JSON", fmt.Sprintf(`give {"version":1,"stage":%q,"options":{},"in":{…}}`, args[0]))
 			}
 			return a.call(c.Context(), "stage", host.StageArgs{Name: args[0], Input: in}, a.raw)
 		}}
