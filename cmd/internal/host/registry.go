@@ -39,7 +39,7 @@ func (w wiring) registry() kernel.Registry {
 		kernel.Erase(invoke.New(w.look, w.state)),
 		kernel.Erase(receipt.Strict()), kernel.Erase(receipt.Lenient()), kernel.Erase(receipt.None()),
 		kernel.Erase(external.New[kernel.Reply, kernel.Claim]("receipt", w.run)),
-		kernel.Erase(verify.None()), kernel.Erase(verify.Command(w.run, w.scratch)), kernel.Erase(verify.AllOf(look)),
+		kernel.Erase(verify.None()), kernel.Erase(verify.Command(w.run, w.scratch)), kernel.Erase(verify.Schema(w.run, w.scratch)), kernel.Erase(verify.AllOf(look)),
 		kernel.Erase(external.New[kernel.Claim, kernel.Verdict]("verify", w.run)),
 		kernel.Erase(commit.Record(w.conv)),
 	)
