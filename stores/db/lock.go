@@ -14,21 +14,24 @@ import (
 // Lock is the exclusive right to a data directory.
 type Lock struct{ f *os.File }
 
-// TakeLock takes DIR/LOCK or fails with Locked, naming the owner. On a file
-// system without working locks it fails too: running unlocked is not safe.
-func TakeLock(dir string) (*Lock, error) {
+// TakeLock takes DIR/LOCK or fails with Locked, naming the owner; it does not
+// wait. On a file system without working locks it fails with ReadOnly: running
+// unlocked is not safe, and waiting would not help.
+func TakeLock(dir string) (*Lock, error) { return takeLock(dir, flock) }
+
+func takeLock(dir string, flock func(*os.File) error) (*Lock, error) {
 	const op = "db.TakeLock"
 	path := filepath.Join(dir, "LOCK")
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, kernel.E(op, kernel.ReadOnly, err, "%s cannot be opened", path).WithNext("make the data directory writable, or use --home")
+		return nil, DiskError(op, dir, err)
 	}
 	if err := flock(f); err != nil {
 		defer f.Close()
 		if errors.Is(err, errLocked) {
 			return nil, kernel.E(op, kernel.Locked, nil, "%s is in use by %s", dir, owner(f)).WithNext("use that host, or end it")
 		}
-		return nil, kernel.E(op, kernel.Locked, err, "the file system of %s has no working locks", dir).WithNext("use --home with a local disk")
+		return nil, kernel.E(op, kernel.ReadOnly, err, "the file system of %s has no working locks", dir).WithNext("use --home with a local disk")
 	}
 	// Whose lock it is, for the sentence another host prints; the lock itself does not depend on it.
 	if f.Truncate(0) == nil {
