@@ -53,6 +53,7 @@ func TestScripts(t *testing.T) {
 			"gone":           cmdGone,
 			"first":          cmdFirst,
 			"until":          cmdUntil,
+			"until-gone":     cmdUntilGone,
 			"until-run":      cmdUntilRun,
 			"until-answered": cmdUntilAnswered,
 		},
@@ -228,20 +229,33 @@ func cmdFlip(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(files[0], b, 0o600))
 }
 
+// until-gone FILE: like gone, but waits for it.
+func cmdUntilGone(ts *testscript.TestScript, neg bool, args []string) {
+	wait(ts, "the processes of "+args[0]+" to be gone", func() bool { return len(living(ts, args[0])) == 0 })
+}
+
 // gone FILE: no process whose "pid N" FILE names is alive.
 func cmdGone(ts *testscript.TestScript, neg bool, args []string) {
+	if l := living(ts, args[0]); len(l) > 0 {
+		ts.Fatalf("processes %v live", l)
+	}
+}
+
+// living are the processes that FILE names as "pid N" and that are alive.
+func living(ts *testscript.TestScript, file string) (out []int) {
 	n := 0
-	for w := range strings.SplitSeq(ts.ReadFile(args[0]), "pid ") {
+	for w := range strings.SplitSeq(ts.ReadFile(file), "pid ") {
 		var pid int
 		if _, err := fmt.Sscanf(w, "%d", &pid); err != nil {
 			continue
 		}
 		n++
 		if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err == nil {
-			ts.Fatalf("process %d lives", pid)
+			out = append(out, pid)
 		}
 	}
 	if n == 0 {
-		ts.Fatalf("no pid in %s", ts.ReadFile(args[0]))
+		ts.Fatalf("no pid in %s", ts.ReadFile(file))
 	}
+	return out
 }

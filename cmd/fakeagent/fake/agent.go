@@ -236,7 +236,7 @@ func (t *turn) step(s step) {
 	case s.Write != nil:
 		t.write(*s.Write)
 	case s.Tree > 0:
-		t.tree(s.Tree)
+		t.tree(s.Tree, s.PIDs)
 	case s.Flood > 0:
 		for i := range s.Flood {
 			t.text(fmt.Sprintf("%d ", i))
@@ -361,7 +361,7 @@ func (t *turn) write(w write) {
 }
 
 // tree starts descendants that are hard to end.
-func (t *turn) tree(n int) {
+func (t *turn) tree(n int, file string) {
 	for range n {
 		cmd := exec.Command("setsid", "sh", "-c", `trap "" TERM HUP INT; echo $$; while :; do sleep 0.05; done`)
 		out, err := cmd.StdoutPipe()
@@ -374,5 +374,16 @@ func (t *turn) tree(n int) {
 		}
 		pid, _ := bufio.NewReader(out).ReadString('\n')
 		t.text("pid " + pid)
+		if file == "" {
+			continue
+		}
+		f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err == nil {
+			_, err = io.WriteString(f, "pid "+pid)
+			f.Close()
+		}
+		if err != nil {
+			t.text("tree: " + err.Error())
+		}
 	}
 }

@@ -14,7 +14,8 @@
 //	"tool": {"id","kind","title","status"}   a tool call or its update
 //	"permission": {"kind","title","path","options":[{"optionId","kind","name"}],"id"}  asks; the answer becomes text
 //	"write": {"path","by": "self"|"child"|"setsid"}  tries to write; the result becomes text
-//	"tree": N               starts N descendants in sessions of their own, deaf to signals; their pids become text
+//	"tree": N               starts N descendants in sessions of their own, deaf to signals; their pids become text,
+//	                        and lines of the file under "pids", if there is one
 //	"flood": N              N text chunks
 //	"usage": {…}            the usage of the turn
 //	"receipt": {…}          a receipt at the end of the text
@@ -60,6 +61,7 @@ type step struct {
 	Permission *permission     `json:"permission"`
 	Write      *write          `json:"write"`
 	Tree       int             `json:"tree"`
+	PIDs       string          `json:"pids"`
 	Flood      int             `json:"flood"`
 	Usage      json.RawMessage `json:"usage"`
 	Receipt    json.RawMessage `json:"receipt"`

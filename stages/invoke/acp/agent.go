@@ -105,6 +105,9 @@ func (a *Agent) Invoke(ctx context.Context, env kernel.Env, req kernel.InvokeReq
 	c.begin(nil)
 	if err != nil {
 		keep := t.obeyed
+		if keep { // it has seen the prompt and knows what it said
+			a.remember(ctx, c, t)
+		}
 		err = t.failure(ctx, c, err)
 		a.release(c, keep)
 		return kernel.Reply{}, err
