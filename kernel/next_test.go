@@ -1,8 +1,12 @@
 package kernel_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -175,6 +179,78 @@ func (m *sim) replay() {
 	}
 }
 
+var update = flag.Bool("update", false, "write the golden ledgers again")
+
+// golden compares the run with the ledger recorded under name and replays the
+// recorded one: old ledgers must go on to decide what they once did.
+func (m *sim) golden(name string) {
+	m.t.Helper()
+	file := filepath.Join("testdata", "ledgers", name+".ndjson")
+	var b bytes.Buffer
+	for _, r := range m.recs {
+		b.Write(append(r.Encode(), '\n'))
+	}
+	if *update {
+		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	if !bytes.Equal(want, b.Bytes()) {
+		m.t.Errorf("the run differs from %s; if that is meant, run go test ./kernel -update", file)
+	}
+	old := &sim{t: m.t, s: m.s, plan: m.plan}
+	for l := range bytes.Lines(want) {
+		r, err := kernel.DecodeRecord(bytes.TrimSuffix(l, []byte("\n")))
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		old.recs = append(old.recs, r)
+	}
+	old.replay()
+}
+
+// TestBadLedgers: recorded ledgers with one thing wrong are refused where it is.
+func TestBadLedgers(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("testdata", "ledgers", "batch.ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.Split(bytes.TrimSpace(b), []byte("\n"))
+	fold := func(ls [][]byte) error {
+		s := kernel.NewState("run_1")
+		for _, l := range ls {
+			r, err := kernel.DecodeRecord(l)
+			if err == nil {
+				err = s.Apply(r)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := fold(lines); err != nil {
+		t.Fatal(err)
+	}
+	for i := range len(lines) - 1 {
+		if fold(slices.Concat(lines[:i], lines[i+1:])) == nil {
+			t.Errorf("record %d left out is not noticed", i+1)
+		}
+		if fold(slices.Concat(lines[:i+1], lines[i:])) == nil {
+			t.Errorf("record %d twice is not noticed", i+1)
+		}
+		changed := slices.Clone(lines)
+		changed[i] = bytes.Replace(lines[i], []byte("2026"), []byte("2027"), 1)
+		if fold(changed) == nil {
+			t.Errorf("a change of record %d is not noticed", i+1)
+		}
+	}
+}
+
 func (m *sim) agent(o openStage) kernel.AgentID {
 	if a := m.s.Attempt(o.attempt); a != nil {
 		return a.Body.Agent
@@ -251,6 +327,7 @@ func TestEveryPrefixDecidesTheNextStep(t *testing.T) {
 			m.fail = fail
 			m.drive()
 			m.replay()
+			m.golden(map[string]string{"all well": "batch", "one dies": "batch-one-dies", "one recovers": "batch-one-recovers"}[name])
 			if name == "all well" || name == "one recovers" {
 				m.wantEnd(kernel.RunCompleted, "")
 			} else {
@@ -327,6 +404,7 @@ func TestStopKeepsWhatIsThere(t *testing.T) {
 		m.index("message " + a + "/1")
 	}
 	m.replay()
+	m.golden("batch-stopped")
 }
 
 func TestInterruptThenResume(t *testing.T) {
@@ -355,6 +433,7 @@ func TestInterruptThenResume(t *testing.T) {
 	}
 	m.index("message b/2")
 	m.replay()
+	m.golden("batch-interrupted-resumed")
 	if n := strings.Count(strings.Join(m.log, "\n"), "\ncommit"); n != 1 {
 		t.Fatalf("%d commits\n%s", n, strings.Join(m.log, "\n"))
 	}
