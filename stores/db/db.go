@@ -51,6 +51,7 @@ type DB struct {
 	log     *slog.Logger
 	commits atomic.Int64
 	tidying atomic.Bool
+	merging sync.Mutex
 	wg      sync.WaitGroup
 }
 
@@ -200,42 +201,19 @@ func (d *DB) At(point string) {
 // Guard refuses to write n more bytes when the disk would come near full:
 // Badger maps its files, and a full disk kills the process inside it.
 func (d *DB) Guard(n int64) error {
+	return d.room(minFree + 4*n)
+}
+
+func (d *DB) room(want int64) error {
 	got, err := d.free(d.Dir)
 	if err != nil {
 		return DiskError("db.Guard", d.Dir, err)
 	}
-	if got < minFree+4*n {
+	if got < want {
 		return kernel.E("db.Guard", kernel.NoSpace, nil, "the disk of %s is nearly full (%d MiB free)", d.Dir, got>>20).
-			WithNext("free some space (at least %d MiB) and go on; nothing is lost", (minFree+4*n)>>20)
+			WithNext("free some space (at least %d MiB) and go on; nothing is lost", want>>20)
 	}
 	return nil
-}
-
-// Compaction is ours to ask for: after each open, and every so many commits.
-const (
-	levelZeroMost = 8    // tables before they are merged
-	commitsEach   = 4096 // between two looks at their number
-)
-
-// tidy merges tables in the background when there are many: each stop leaves one.
-func (d *DB) tidy() {
-	if !d.tidying.CompareAndSwap(false, true) {
-		return
-	}
-	d.wg.Go(func() {
-		defer d.tidying.Store(false)
-		d.merge()
-	})
-}
-
-func (d *DB) merge() {
-	for _, l := range d.Levels() {
-		if l.Level == 0 && l.NumTables >= levelZeroMost {
-			if err := d.Flatten(1); err != nil {
-				d.log.Warn("tables not merged", "err", err)
-			}
-		}
-	}
 }
 
 // Commit commits a transaction and classifies its error.
