@@ -147,6 +147,13 @@ func (h *Host) modes(a RunArgs, body *kernel.CreatedBody) error {
 	if commit != "record" {
 		return kernel.E(op, kernel.Unsupported, nil, "--commit %s is not in this version", commit).WithNext("use --commit record")
 	}
+	// What is configured and would not be enforced is refused, not ignored.
+	if len(h.cfg.Budget) > 0 {
+		return kernel.E(op, kernel.Unsupported, nil, "[budget] is not in this version").WithNext("take it out of config.toml")
+	}
+	if h.cfg.Run.CommitGate != "never" {
+		return kernel.E(op, kernel.Unsupported, nil, "commit_gate = %q is not in this version", h.cfg.Run.CommitGate).WithNext(`use commit_gate = "never"`)
+	}
 	if body.Permission != "read-only" {
 		if body.Permission != "full" || isolation != "in-place" {
 			return kernel.E(op, kernel.Unsupported, nil, "--permission %s with --isolation %s is not in this version", body.Permission, isolation).
