@@ -26,6 +26,13 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	if n := os.Getenv(appendsEnv); n != "" {
+		if err := appender(os.Getenv(dirEnv), n); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if dir := os.Getenv(dirEnv); dir != "" {
 		if err := child(dir, os.Getenv(pointEnv), os.Getenv(nthEnv)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
