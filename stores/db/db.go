@@ -251,6 +251,8 @@ func DiskError(op, dir string, err error) error {
 		return kernel.E(op, kernel.NoSpace, err, "the disk of %s is full", dir).WithNext("free some space and go on; nothing is lost")
 	case errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission):
 		return kernel.E(op, kernel.ReadOnly, err, "%s cannot be written", dir).WithNext("check its permissions, or use --home")
+	case errors.Is(err, fs.ErrNotExist) && op == "db.Open":
+		return kernel.E(op, kernel.ReadOnly, err, "%s cannot be made", dir).WithNext("use --home with another folder")
 	case errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrExist):
 		return kernel.E(op, kernel.ReadOnly, err, "%s is not a folder", dir).WithNext("use --home with a folder")
 	}
