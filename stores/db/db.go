@@ -91,30 +91,50 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	if err := os.MkdirAll(d.path("db"), 0o700); err != nil {
 		return nil, DiskError(op, o.Dir, err)
 	}
-	if err := checkTails(o.Dir); err != nil {
+	known := knownTables(o.Dir)
+	if err := checkTails(o.Dir, known); err != nil {
 		return nil, err
 	}
 	if d.Damaged, err = setAsideDamagedLogs(o.Dir); err != nil {
 		return nil, err
 	}
-	sealed, _ := os.ReadFile(d.path(sealFile))
-	for _, name := range []string{sealFile, openFile} {
-		if err := os.Remove(d.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, DiskError(op, o.Dir, err)
-		}
+	restore, err := d.unseal()
+	if err != nil {
+		return nil, err
 	}
 	if d.DB, err = badger.Open(d.badgerOptions(o.Log)); err != nil {
-		if sealed != nil { // so that a check can tell which file it is
-			_ = WriteFile(d.path(sealFile), sealed)
-		}
+		restore() // so that a check can tell which file it is
 		return nil, openError(o.Dir, err)
 	}
 	d.log = o.Log
 	d.merge()
-	if err := writeOpenList(o.Dir); err != nil {
+	if err := writeOpenList(o.Dir, known); err != nil {
 		return nil, errors.Join(DiskError(op, o.Dir, err), d.DB.Close())
 	}
 	return d, nil
+}
+
+// unseal removes what is said of the files before they change. restore undoes it.
+func (d *DB) unseal() (restore func(), err error) {
+	said := map[string][]byte{}
+	for _, name := range []string{sealFile, openFile} {
+		b, err := os.ReadFile(d.path(name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = os.Remove(d.path(name))
+		}
+		if err != nil {
+			return nil, DiskError("db.Open", d.Dir, err)
+		}
+		said[name] = b
+	}
+	return func() {
+		for name, b := range said {
+			_ = WriteFile(d.path(name), b) // no more than a help for check
+		}
+	}, nil
 }
 
 func (d *DB) path(elem ...string) string { return filepath.Join(append([]string{d.Dir}, elem...)...) }

@@ -30,7 +30,7 @@ func View(dir string, log *slog.Logger) (*DB, func() error, error) {
 			return nil, nil, err
 		}
 	}
-	if err := checkTails(dir); err != nil {
+	if err := checkTails(dir, knownTables(dir)); err != nil {
 		return nil, nil, err
 	}
 	opt := d.badgerOptions(log)

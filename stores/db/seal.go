@@ -10,15 +10,20 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"witan/kernel"
 )
 
-// Damage is one thing that does not hold. File is relative to the data directory.
+// Damage is one thing that does not hold. File is relative to the data
+// directory; Run and Conversation are empty where they are not known.
 type Damage struct {
-	Kind        string
-	ID          string
-	File        string
-	Reason      string
-	Quarantined string // relative path of the copy, "" if none
+	Kind         string
+	ID           string
+	Conversation kernel.ConversationID
+	Run          kernel.RunID
+	File         string
+	Reason       string
+	Quarantined  string // relative path of the copy, "" if none
 }
 
 const sealFile = "SEAL"
@@ -60,7 +65,7 @@ func readSeal(dir, name string) (seal, error) {
 }
 
 // writeSeal checksums the database's files. Tables never change, so what the
-// kept list of the last seal says of one is taken over.
+// list of the last open says of one is taken over.
 func writeSeal(dir string) error {
 	known := knownTables(dir)
 	var s seal
@@ -98,24 +103,7 @@ func writeSeal(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := WriteFile(filepath.Join(dir, sealFile), append(b, '\n')); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, "stat", "seal.cache"), b, 0o600)
-}
-
-// readSealCache reads the list of the last seal; it is removed by nobody, so it
-// survives the open that removes SEAL. It saves time only.
-func readSealCache(dir string) (seal, error) {
-	var s seal
-	b, err := os.ReadFile(filepath.Join(dir, "stat", "seal.cache"))
-	if err == nil {
-		err = json.Unmarshal(b, &s)
-	}
-	if err == nil && s.Sum != s.sum() {
-		err = fmt.Errorf("damaged")
-	}
-	return s, err
+	return WriteFile(filepath.Join(dir, sealFile), append(b, '\n'))
 }
 
 func checksum(path string) (uint32, error) {

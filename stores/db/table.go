@@ -22,14 +22,16 @@ const tailBytes = 64 << 10
 
 func isTable(name string) bool { return strings.HasSuffix(name, ".sst") }
 
-// knownTables is what the list of the last seal says of tables.
+// knownTables is what SEAL says of tables, or OPEN after a crash and while open.
 func knownTables(dir string) map[string]sealed {
+	list, err := readSeal(dir, sealFile)
+	if err != nil {
+		list, _ = readSeal(dir, openFile) // without both, tables speak for themselves
+	}
 	known := map[string]sealed{}
-	if old, err := readSealCache(dir); err == nil {
-		for _, f := range old.Files {
-			if isTable(f.Name) {
-				known[f.Name] = f
-			}
+	for _, f := range list.Files {
+		if isTable(f.Name) {
+			known[f.Name] = f
 		}
 	}
 	return known
@@ -65,15 +67,7 @@ func tableTail(path string) ([]byte, error) {
 }
 
 // checkTails compares the ends of all tables before Badger reads them.
-func checkTails(dir string) error {
-	list, err := readSeal(dir, sealFile)
-	if err != nil {
-		list, _ = readSeal(dir, openFile) // without both, tables speak for themselves
-	}
-	listed := map[string]sealed{}
-	for _, f := range list.Files {
-		listed[f.Name] = f
-	}
+func checkTails(dir string, known map[string]sealed) error {
 	paths, err := filepath.Glob(filepath.Join(dir, "db", "*.sst"))
 	if err != nil {
 		return err
@@ -83,7 +77,7 @@ func checkTails(dir string) error {
 		if err != nil {
 			return DiskError("db.Open", dir, err)
 		}
-		f, ok := listed[filepath.Base(path)]
+		f, ok := known[filepath.Base(path)]
 		if ok && f.Tail != crc32.Checksum(b, castagnoli) || !ok && !indexHolds(path, b) {
 			return kernel.E("db.Open", kernel.Corrupt, nil, "the table %s is damaged", path).
 				WithNext("run witan check; restore from a backup; nothing was changed")

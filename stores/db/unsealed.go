@@ -19,9 +19,8 @@ import (
 // vectors. It is written once Badger is open and removed when the seal takes over.
 const openFile = "OPEN"
 
-func writeOpenList(dir string) error {
+func writeOpenList(dir string, known map[string]sealed) error {
 	var s seal
-	known := knownTables(dir)
 	entries, err := os.ReadDir(filepath.Join(dir, "db"))
 	if err != nil {
 		return err
@@ -99,6 +98,9 @@ func checkUnsealed(dir string) ([]Damage, int, error) {
 	var out []Damage
 	for _, e := range entries {
 		why, err := checkOpenFile(filepath.Join(dir, "db", e.Name()), starts)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // of an open database, which has done with it
+		}
 		if err != nil {
 			return nil, 0, err
 		}

@@ -260,7 +260,7 @@ func decodeSummary(it *badger.Item) (s kernel.RunSummary, err error) {
 	run := kernel.RunID(bytes.TrimPrefix(it.Key(), []byte(prefixSummary)))
 	err = it.Value(func(b []byte) error { return json.Unmarshal(b, &s) })
 	if err != nil || s.Run != run {
-		return s, &kernel.Error{Op: "ledger.Summaries", Kind: kernel.Corrupt, Run: run, What: "the row of " + string(run) + " is damaged", Next: "run witan check"}
+		return kernel.RunSummary{}, &kernel.Error{Op: "ledger.Summaries", Kind: kernel.Corrupt, Run: run, What: "the row of " + string(run) + " is damaged", Next: "run witan check"}
 	}
 	return s, nil
 }
@@ -325,10 +325,15 @@ func (l *Ledger) Check(ctx context.Context) (bad []db.Damage, records int, err e
 		n, err := l.checkRun(ctx, run)
 		records += n
 		if err != nil {
-			bad = append(bad, db.Damage{Kind: "record", ID: string(run), Reason: err.Error()})
+			row, _ := l.Summary(ctx, run) // may be damaged too
+			bad = append(bad, db.Damage{Kind: "record", ID: string(run), Conversation: row.Conversation, Run: run, Reason: err.Error()})
 		}
 	}
-	for _, why := range l.w.damaged {
+	w, err := readWitness(l.db.Dir) // the file as it is now
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, why := range w.damaged {
 		bad = append(bad, db.Damage{Kind: "witness", ID: "witness", File: "witness", Reason: why})
 	}
 	return bad, records, nil
