@@ -137,7 +137,7 @@ func checkImage(t *testing.T, dir string, encryption bool) {
 				t.Errorf("%s holds content in the clear (%v)", file, err)
 			}
 		}
-		flipAll(t, dir, file, func() (int, error) {
+		flipAll(t, dir, file, 16, func() (int, error) {
 			damaged, _, err := stores.Check(context.Background(), dir, func(stores.CheckRow) error { return nil })
 			return damaged, err
 		})
@@ -158,7 +158,7 @@ func TestCheckLive(t *testing.T) {
 				return damaged, err
 			}
 			for _, file := range dataFiles(t, s.DB.Dir) {
-				flipAll(t, s.DB.Dir, file, check)
+				flipAll(t, s.DB.Dir, file, 4, check)
 			}
 			done := make(chan error)
 			go func() {
@@ -185,22 +185,22 @@ func TestCheckLive(t *testing.T) {
 	}
 }
 
-// positions are 16 places of a file, the ends among them, and more in its
-// first bytes, where headers are.
-func positions(size int64) []int64 {
+// positions are n places of a file, the ends among them, and more in its first
+// bytes, where headers are.
+func positions(size int64, n int) []int64 {
 	random := rand.New(rand.NewPCG(7, uint64(size)))
 	out := []int64{0, size - 1}
-	for len(out) < 12 {
+	for len(out) < n*3/4 {
 		out = append(out, random.Int64N(size))
 	}
-	for len(out) < 16 {
+	for len(out) < n {
 		out = append(out, random.Int64N(min(size, 64)))
 	}
 	return out
 }
 
-// flipAll changes one byte after the other of a file and wants check to notice.
-func flipAll(t *testing.T, dir, file string, check func() (int, error)) {
+// flipAll changes a byte in so many places of a file, one after the other, and wants check to notice.
+func flipAll(t *testing.T, dir, file string, places int, check func() (int, error)) {
 	t.Helper()
 	path := filepath.Join(dir, file)
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -216,7 +216,7 @@ func flipAll(t *testing.T, dir, file string, check func() (int, error)) {
 		return
 	}
 	random := rand.New(rand.NewPCG(8, uint64(fi.Size())))
-	for _, at := range positions(fi.Size()) {
+	for _, at := range positions(fi.Size(), places) {
 		var b [1]byte
 		if _, err := f.ReadAt(b[:], at); err != nil {
 			t.Fatal(err)

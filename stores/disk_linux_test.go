@@ -110,7 +110,7 @@ func (d smallDisk) fillUp(t *testing.T) {
 			n++
 		}
 		for p < packs {
-			if _, err := s.Packs.Get(context.Background(), kernel.Sum(kerneltest.Random(uint64(p), 30_000))); err != nil {
+			if _, err := s.Packs.Get(context.Background(), kernel.Sum(kerneltest.Random(uint64(p), 60_000))); err != nil {
 				t.Fatal(err)
 			}
 			p++
@@ -121,6 +121,8 @@ func (d smallDisk) fillUp(t *testing.T) {
 		}
 	}
 	verify(s)
+	_, _, err := s.Compact() // has no room for new tables beside the old ones
+	wantNoSpace(t, err, d.home)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -162,14 +164,14 @@ func wantNoSpace(t *testing.T, err error, dir string) {
 func (d smallDisk) write(t *testing.T, s *stores.Store, head kernel.Head) (records, packs int) {
 	ctx := context.Background()
 	for {
-		h, _, err := s.Ledger.Append(ctx, kerneltest.Batch(kerneltest.Run(1), head, 1, strings.Repeat("x", 100_000)))
+		h, _, err := s.Ledger.Append(ctx, kerneltest.Batch(kerneltest.Run(1), head, 1, strings.Repeat("x", 1000)))
 		if err != nil {
 			wantNoSpace(t, err, d.home)
 			return records, packs
 		}
 		head = h
 		records++
-		if _, err := s.Packs.Put(ctx, "blob", kerneltest.Random(uint64(packs), 30_000)); err == nil {
+		if _, err := s.Packs.Put(ctx, "blob", kerneltest.Random(uint64(packs), 60_000)); err == nil {
 			packs++
 		} else {
 			wantNoSpace(t, err, d.home)
