@@ -2,12 +2,12 @@ package proc
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -21,17 +21,23 @@ type Process struct {
 	Stderr io.ReadCloser
 
 	cmd   *exec.Cmd
-	life  io.WriteCloser // closing it ends the tree
+	life  *os.File // its end without a word means to the supervisor that we are gone
+	tree  string   // value of treeKey in the whole tree
 	pid   int
+	start string
 	done  chan struct{}
 	exit  Exit // valid after done
 	err   error
-	once  sync.Once
-	grace time.Duration
+
+	stop, kill sync.Once
 }
 
-// startTimeout bounds how long the supervisor may take to start the program.
+// startTimeout bounds how long the supervisor may take to start the program, and
+// how long it may take to end what a failed Start left.
 const startTimeout = 10 * time.Second
+
+// treeKey marks every process of a tree, for the day its supervisor is killed.
+const treeKey = "WITAN_TREE"
 
 // Start runs s under a supervisor. A program that cannot be started is an
 // Invalid or NotFound error that names the file and says why.
@@ -41,127 +47,138 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkDir(s.Dir); err != nil {
+		return nil, err
+	}
+	p := &Process{done: make(chan struct{}), tree: rand.Text()}
 	s.Path = path
 	if s.KillGrace <= 0 {
 		s.KillGrace = defaultGrace
 	}
+	s.Env = append(s.Env[:len(s.Env):len(s.Env)], treeKey+"="+p.tree)
 	if s.Marker != "" {
 		s.Env = append(s.Env, s.Marker)
 	}
-	self, err := os.Executable()
+	said, err := p.supervise()
 	if err != nil {
-		return nil, kernel.E(op, kernel.Internal, err, "this program cannot find itself")
-	}
-	p := &Process{done: make(chan struct{}), grace: s.KillGrace}
-	p.cmd = exec.Command(self, shimArg)
-	p.cmd.Env = append(os.Environ(), "WITAN_SHIM=1")
-	detachShim(p.cmd)
-	files, err := p.pipes()
-	if err != nil {
-		return nil, kernel.E(op, kernel.Internal, err, "no pipes")
-	}
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = files.child[0], files.child[1], files.child[2]
-	p.cmd.ExtraFiles = files.child[3:] // 3: lifeline, 4: report
-	err = p.cmd.Start()
-	for _, f := range files.child { // now, or their ends would never be seen
-		f.Close()
-	}
-	if err != nil {
-		files.closeOurs()
 		return nil, kernel.E(op, kernel.Internal, err, "the supervisor cannot be started")
 	}
-	b, err := json.Marshal(order{s})
-	if err == nil {
-		_, err = p.life.Write(append(b, '\n'))
-	}
-	if err == nil {
-		err = p.started(ctx, files.report)
+	first := make(chan word, 1)
+	go p.watch(said, first)
+	if err = p.send(order{s}); err == nil {
+		err = p.await(ctx, first)
 	}
 	if err != nil {
-		p.Kill()
-		<-p.done
-		p.Stdin.Close()
-		p.Stdout.Close()
-		p.Stderr.Close()
+		p.abort()
 		return nil, err
 	}
 	return p, nil
 }
 
-// pipeSet holds both ends of what connects host and tree.
-type pipeSet struct {
-	child  []*os.File // stdin, stdout, stderr, lifeline, report
-	ours   []*os.File
-	report *os.File
-}
-
-func (p *Process) pipes() (*pipeSet, error) {
-	s := &pipeSet{}
+// supervise starts the supervisor and returns what it says.
+func (p *Process) supervise() (said *os.File, err error) {
+	path, name, err := self()
+	if err != nil {
+		return nil, err
+	}
+	var child, ours []*os.File // stdin, stdout, stderr, lifeline, what the supervisor says
 	for i := range 5 {
 		r, w, err := os.Pipe()
 		if err != nil {
-			s.closeOurs()
+			closeAll(append(child, ours...))
 			return nil, err
 		}
 		if i == 0 || i == 3 { // we write
-			s.child, s.ours = append(s.child, r), append(s.ours, w)
+			child, ours = append(child, r), append(ours, w)
 		} else {
-			s.child, s.ours = append(s.child, w), append(s.ours, r)
+			child, ours = append(child, w), append(ours, r)
 		}
 	}
-	p.Stdin, p.Stdout, p.Stderr, p.life, s.report = s.ours[0], s.ours[1], s.ours[2], s.ours[3], s.ours[4]
-	return s, nil
+	p.cmd = &exec.Cmd{Path: path, Args: []string{name, shimArg}, Stdin: child[0], Stdout: child[1], Stderr: child[2]}
+	p.cmd.Env = []string{"WITAN_SHIM=1"} // it needs nothing of ours, so it shows nothing
+	if err = hand(p.cmd, child[3], child[4]); err == nil {
+		err = p.cmd.Start()
+	}
+	closeAll(child) // now, or their ends would never be seen
+	if err != nil {
+		closeAll(ours)
+		return nil, err
+	}
+	p.Stdin, p.Stdout, p.Stderr, p.life = ours[0], ours[1], ours[2], ours[3]
+	return ours[4], nil
 }
 
-func (s *pipeSet) closeOurs() {
-	for _, f := range append(s.ours, s.child...) {
+func closeAll(files []*os.File) {
+	for _, f := range files {
 		f.Close()
 	}
 }
 
-// report is what the supervisor says: first that the program runs, then how it ended.
-type report struct {
-	PID  int   `json:"pid,omitempty"`
-	Exit *Exit `json:"exit,omitempty"`
+// send gives the supervisor its order. It may be larger than a pipe holds.
+func (p *Process) send(o order) error {
+	b, err := json.Marshal(o)
+	if err == nil {
+		_ = p.life.SetWriteDeadline(time.Now().Add(startTimeout)) // not on every system
+		_, err = p.life.Write(append(b, '\n'))
+		_ = p.life.SetWriteDeadline(time.Time{})
+	}
+	if err != nil {
+		return kernel.E("proc.Start", kernel.Internal, err, "the supervisor takes no order")
+	}
+	return nil
 }
 
-// started waits for the supervisor's first word and leaves a goroutine that
-// waits for its last.
-func (p *Process) started(ctx context.Context, r *os.File) error {
-	first := make(chan report, 1)
-	go func() {
-		defer close(p.done)
-		defer r.Close()
-		defer p.life.Close()
-		dec := json.NewDecoder(r)
-		var rep report
-		err := dec.Decode(&rep)
-		first <- rep
-		if err == nil && rep.Exit == nil {
-			rep = report{}
-			err = dec.Decode(&rep)
+// watch waits for the supervisor's first word and for its last, and owns the end.
+func (p *Process) watch(said *os.File, first chan<- word) {
+	defer close(p.done)
+	defer said.Close()
+	defer p.life.Close()
+	dec := json.NewDecoder(said)
+	var w word
+	err := dec.Decode(&w)
+	first <- w
+	if err == nil && w.Exit == nil {
+		w = word{}
+		err = dec.Decode(&w)
+	}
+	werr := p.cmd.Wait()
+	if err == nil && w.Exit != nil {
+		p.exit = *w.Exit
+		return
+	}
+	p.exit = Exit{Code: -1, Ended: EndedSupervisor, Confined: "none: the supervisor was killed", Failed: "the supervisor was killed"}
+	p.exit.Descendants = sweep(p.tree)
+	p.err = kernel.E("proc.Wait", kernel.Interrupted, errors.Join(err, werr), "the supervisor was killed")
+}
+
+// sweep ends a tree without a supervisor, as far as its marker tells.
+func sweep(tree string) (n int) {
+	for end := time.Now().Add(startTimeout); time.Now().Before(end); {
+		left := Survivors(treeKey, map[string]bool{tree: true})
+		if len(left) == 0 {
+			break
 		}
-		werr := p.cmd.Wait()
-		switch {
-		case err == nil && rep.Exit != nil:
-			p.exit = *rep.Exit
-		default:
-			p.exit = Exit{Code: -1, Failed: "the supervisor was killed"}
-			p.err = errors.Join(err, werr)
+		for _, s := range left {
+			if s.Reap() {
+				n++
+			}
 		}
-	}()
+	}
+	return n
+}
+
+func (p *Process) await(ctx context.Context, first <-chan word) error {
 	t := time.NewTimer(startTimeout)
 	defer t.Stop()
 	select {
-	case rep := <-first:
-		if rep.Exit != nil {
-			<-p.done
-			return startError(*rep.Exit)
+	case w := <-first:
+		if w.Exit != nil {
+			return startError(*w.Exit)
 		}
-		if rep.PID == 0 {
-			return kernel.E("proc.Start", kernel.Internal, p.err, "the supervisor did not start the program")
+		if w.PID == 0 {
+			return kernel.E("proc.Start", kernel.Interrupted, nil, "the supervisor was killed before the program ran")
 		}
-		p.pid = rep.PID
+		p.pid, p.start = w.PID, w.Start
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -178,8 +195,31 @@ func startError(e Exit) error {
 	return kernel.E("proc.Start", kind, nil, "%s", e.Failed).WithNext("check the command and its permissions")
 }
 
+// abort ends what a failed Start left, with force if the supervisor is stuck.
+func (p *Process) abort() {
+	p.Kill()
+	t := time.NewTimer(startTimeout)
+	defer t.Stop()
+	select {
+	case <-p.done:
+	case <-t.C:
+		_ = p.cmd.Process.Kill()
+		<-p.done
+	}
+	p.Stdin.Close()
+	p.Stdout.Close()
+	p.Stderr.Close()
+}
+
 // PID is the program's process id.
 func (p *Process) PID() int { return p.pid }
+
+// StartTime names the program among all processes that ever had its id; "" where
+// the system does not say.
+func (p *Process) StartTime() string { return p.start }
+
+// Memory is what the program and its descendants use now.
+func (p *Process) Memory() (Memory, error) { return memory(p.cmd.Process.Pid) }
 
 // Done is closed when the whole tree is gone.
 func (p *Process) Done() <-chan struct{} { return p.done }
@@ -198,64 +238,11 @@ func (p *Process) Wait(ctx context.Context) (Exit, error) {
 func (p *Process) Exit() Exit { return p.exit }
 
 // Stop ends the tree: terminate, then kill after the grace. It returns at once.
-func (p *Process) Stop() { p.once.Do(func() { p.life.Close() }) }
+func (p *Process) Stop() { p.stop.Do(func() { p.tell(wordStop) }) }
 
-// Kill ends the tree without grace.
-func (p *Process) Kill() {
-	p.once.Do(func() {
-		_, _ = p.life.Write([]byte(`"kill"` + "\n"))
-		p.life.Close()
-	})
-}
+// Kill ends the tree without grace, also one that Stop is waiting for. It
+// returns at once.
+func (p *Process) Kill() { p.kill.Do(func() { p.tell(wordKill) }) }
 
-// lookPath finds the program on the PATH it will run with.
-func lookPath(s Spec) (string, error) {
-	const op = "proc.lookPath"
-	if filepath.Base(s.Path) != s.Path {
-		p := s.Path
-		if !filepath.IsAbs(p) {
-			p = filepath.Join(s.Dir, p)
-		}
-		fi, err := os.Stat(p)
-		switch {
-		case err != nil:
-			return "", kernel.E(op, kernel.NotFound, nil, "%s does not exist", s.Path).WithNext("check the command")
-		case fi.IsDir() || !executable(fi):
-			return "", kernel.E(op, kernel.Invalid, nil, "%s is not an executable file", s.Path).WithNext("check the command and its permissions")
-		}
-		return p, nil
-	}
-	for _, dir := range filepath.SplitList(getenv(s.Env, "PATH")) {
-		if dir == "" {
-			continue
-		}
-		for _, ext := range extensions(s.Env) {
-			p := filepath.Join(dir, s.Path+ext)
-			if fi, err := os.Stat(p); err == nil && !fi.IsDir() && executable(fi) {
-				return filepath.Abs(p)
-			}
-		}
-	}
-	return "", kernel.E(op, kernel.NotFound, nil, "%s is not on the PATH", s.Path).WithNext("install it, or give its whole path")
-}
-
-// LookPath finds a program on the host's PATH.
-func LookPath(name, dir string) (string, error) {
-	return lookPath(Spec{Path: name, Dir: dir, Env: os.Environ()})
-}
-
-func getenv(env []string, key string) string {
-	for i := len(env) - 1; i >= 0; i-- {
-		if v, ok := cutKey(env[i], key); ok {
-			return v
-		}
-	}
-	return ""
-}
-
-func cutKey(kv, key string) (string, bool) {
-	if len(kv) > len(key) && kv[len(key)] == '=' && kv[:len(key)] == key {
-		return kv[len(key)+1:], true
-	}
-	return "", false
-}
+// tell says a word to a supervisor that may be gone; the pipe has room for it.
+func (p *Process) tell(w string) { _, _ = p.life.Write([]byte(w + "\n")) }

@@ -60,10 +60,16 @@ func (r Runner) Run(ctx context.Context, c kernel.Command) (kernel.CommandResult
 		<-p.Done()
 	}
 	p.Stdin.Close()
+	e, err := p.Wait(context.WithoutCancel(ctx))
+	if err != nil { // then somebody may hold the pipes
+		p.Stdout.Close()
+		p.Stderr.Close()
+		wg.Wait()
+		return res, err
+	}
 	wg.Wait() // the tree is gone, so nobody holds the pipes
 	p.Stdout.Close()
 	p.Stderr.Close()
-	e := p.Exit()
 	res = kernel.CommandResult{Exit: e.Code, Stdout: out.bytes(), Stderr: errs.bytes(), Cut: out.cut() + errs.cut(),
 		TimedOut: errors.Is(context.Cause(ctx), errTimeLimit)}
 	return res, nil

@@ -3,79 +3,92 @@
 package proc
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"runtime"
-	"strings"
+	"syscall"
 	"time"
 )
 
 // Landlock says what the system offers to confine a program: nothing here.
 func Landlock() (string, bool) { return runtime.GOOS + " offers no Landlock", false }
 
-// Survivor is a process that carries a marker; they can be found on Linux only.
-type Survivor struct {
-	PID          int
-	Start, Value string
+func self() (path, name string, err error) {
+	path, err = os.Executable()
+	return path, path, err
 }
-
-// Survivors finds nothing on this system.
-func Survivors(string, map[string]bool) []Survivor { return nil }
-
-// Reap does nothing on this system.
-func (Survivor) Reap() bool { return false }
 
 func confineMain() int { return 126 }
 
-// shimMain is the supervisor: fd 3 is the lifeline, fd 4 the report.
+// shimMain is the supervisor.
 func shimMain() int {
-	life, out := os.NewFile(3, "lifeline"), os.NewFile(4, "report")
-	in := bufio.NewReader(life)
-	line, err := in.ReadBytes('\n')
-	var o order
-	if err != nil || json.Unmarshal(line, &o) != nil {
+	life, out := inherited()
+	s, ok := newSupervisor(life, out)
+	if !ok {
 		return 1
 	}
-	say := func(r report) { b, _ := json.Marshal(r); _, _ = out.Write(append(b, '\n')) }
 	text, _ := Landlock()
-	e := Exit{Code: -1, Confined: "none: " + text}
-	s := o.Spec
-	cmd := &exec.Cmd{Path: s.Path, Args: append([]string{s.Path}, s.Args...), Dir: s.Dir, Env: s.Env,
+	e := Exit{Code: -1, Ended: EndedItself, Confined: "none: " + text}
+	spec := s.order.Spec
+	cmd := &exec.Cmd{Path: spec.Path, Args: append([]string{spec.Path}, spec.Args...), Dir: spec.Dir, Env: spec.Env,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
-	tree := ownTree(cmd)
-	if err := cmd.Start(); err != nil {
-		e.Failed, e.Missing = s.Path+" cannot be started: "+err.Error(), errors.Is(err, os.ErrNotExist)
-		say(report{Exit: &e})
+	tree, err := ownTree(cmd)
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		e.Failed, e.Missing = spec.Path+" cannot be started: "+err.Error(), errors.Is(err, os.ErrNotExist)
+		s.ended(e)
 		return 0
 	}
 	os.Stdin.Close()
 	os.Stdout.Close()
 	os.Stderr.Close()
-	say(report{PID: cmd.Process.Pid})
-	end := make(chan bool, 1)
-	go func() { word, _ := io.ReadAll(in); end <- strings.Contains(string(word), "kill") }()
+	s.runs(cmd.Process.Pid)
+	s.supervise(cmd, tree, &e)
+	s.ended(e)
+	return 0
+}
+
+// supervise returns when the program has ended and all of its tree that can be
+// found was killed.
+func (s *supervisor) supervise(cmd *exec.Cmd, t tree, e *Exit) {
 	died := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(died) }()
 	select {
 	case <-died:
-	case now := <-end:
-		if !now {
-			tree.terminate(cmd)
-			t := time.NewTimer(s.KillGrace)
-			select {
-			case <-died:
-			case <-t.C:
-			}
-			t.Stop()
+	case e.Ended = <-s.wish:
+		if e.Ended != EndedKill {
+			t.terminate(cmd)
+			s.grace(died)
 		}
 	}
-	tree.kill(cmd)
+	t.kill(cmd)
 	<-died
+	if v := getenv(s.order.Spec.Env, treeKey); v != "" {
+		e.Descendants = sweep(v) // who left the group
+	}
 	e.Code = cmd.ProcessState.ExitCode()
-	say(report{Exit: &e})
-	return 0
+	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		e.Signal = ws.Signal().String()
+	}
+}
+
+// grace waits for the program's end, a wish to kill, or the time.
+func (s *supervisor) grace(died <-chan struct{}) {
+	t := time.NewTimer(s.order.Spec.KillGrace)
+	defer t.Stop()
+	for {
+		select {
+		case w := <-s.wish:
+			if w == EndedKill {
+				return
+			}
+		case <-died:
+			return
+		case <-t.C:
+			return
+		}
+	}
 }

@@ -1,8 +1,6 @@
 package proc
 
 import (
-	"encoding/json"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -19,23 +17,30 @@ type Spec struct {
 	Write     []string      // folders and files that stay writable when confined
 	KillGrace time.Duration // from terminate to kill; 0 = 500 ms
 	Marker    string        // KEY=VALUE put into the environment of the whole tree
+	Report    string        // file for the Report of the end; "" = none
 }
 
 const defaultGrace = 500 * time.Millisecond
+
+// What led to the end of a tree.
+const (
+	EndedItself     = "itself"
+	EndedStop       = "stop"
+	EndedKill       = "kill"
+	EndedHost       = "host gone"
+	EndedSupervisor = "supervisor gone"
+)
 
 // Exit is how a program ended. Code is -1 when a signal ended it.
 type Exit struct {
 	Code        int    `json:"code"`
 	Signal      string `json:"signal,omitempty"`
+	Ended       string `json:"ended"`            // one of the Ended constants
 	Descendants int    `json:"descendants"`      // processes beside the program that had to be ended
-	Confined    string `json:"confined"`         // "landlock abi 7", or why not
+	Confined    string `json:"confined"`         // "landlock abi 7", or "none: " and why
 	Failed      string `json:"failed,omitempty"` // the program could not be started
 	Missing     bool   `json:"missing,omitempty"`
-}
-
-// order is what the supervisor reads first from its lifeline.
-type order struct {
-	Spec Spec `json:"spec"`
+	Unreported  string `json:"unreported,omitempty"` // why there is no report file
 }
 
 // Supervisor names of the command line; they are no commands for people.
@@ -88,5 +93,3 @@ func Env(extra map[string]string) []string {
 	}
 	return out
 }
-
-func readJSON(r io.Reader, v any) error { return json.NewDecoder(r).Decode(v) }

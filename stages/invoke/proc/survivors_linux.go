@@ -1,61 +1,45 @@
 package proc
 
 import (
-	"bytes"
+	"iter"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
+	"time"
 )
 
-// Survivor is a process that carries a marker.
-type Survivor struct {
-	PID   int
-	Start string // ticks since boot: with the pid it names one process for ever
-	Value string // of the marker
-}
-
-// Survivors finds processes whose environment holds key with one of values: what
-// a dead host's supervisors could not end. Names are never looked at.
-func Survivors(key string, values map[string]bool) []Survivor {
-	envs, _ := filepath.Glob("/proc/[0-9]*/environ")
-	var out []Survivor
-	for _, p := range envs {
-		b, err := os.ReadFile(p)
-		if err != nil {
-			continue
-		}
-		for kv := range bytes.SplitSeq(b, []byte{0}) {
-			v, ok := cutKey(string(kv), key)
-			if !ok || !values[v] {
-				continue
-			}
-			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(p)))
-			if err == nil && pid != os.Getpid() {
-				out = append(out, Survivor{pid, startTime(pid), v})
+// environments yields what every process of ours was started with; what has
+// ended meanwhile, or belongs to somebody else, is left out.
+func environments() iter.Seq2[int, []string] {
+	return func(yield func(int, []string) bool) {
+		for _, pid := range pids() {
+			if env := environ(pid); env != "" && !yield(pid, strings.Split(env, "\x00")) {
+				return
 			}
 		}
 	}
-	return out
 }
 
-// Reap kills s if it still is the process that was found.
-func (s Survivor) Reap() bool {
-	if s.Start == "" || startTime(s.PID) != s.Start {
-		return false
+// environ reads again what reads as empty: so it does for a moment in the middle
+// of an exec, and a process must not be missed for that.
+func environ(pid int) string {
+	for range 20 {
+		b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+		if err != nil || len(b) > 0 {
+			return string(b)
+		}
+		if f := stat(pid); len(f) < 2 || f[0] == "Z" || f[1] == "2" || pid == 2 { // gone, or of the kernel
+			return ""
+		}
+		time.Sleep(100 * time.Microsecond)
 	}
-	return syscall.Kill(s.PID, syscall.SIGKILL) == nil
+	return ""
 }
 
+// startTime is in ticks since the system started.
 func startTime(pid int) string {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return ""
+	if f := stat(pid); len(f) > 19 {
+		return f[19]
 	}
-	f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
-	if len(f) < 20 {
-		return ""
-	}
-	return f[19]
+	return ""
 }

@@ -3,25 +3,19 @@
 package proc
 
 import (
-	"os"
 	"os/exec"
 	"syscall"
 )
 
-func detachShim(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+// tree is the program's process group: descendants that leave it are found by
+// their marker alone, which is the most that can be done without a subreaper.
+type tree struct{}
 
-func executable(fi os.FileInfo) bool { return fi.Mode()&0o111 != 0 }
-
-func extensions([]string) []string { return []string{""} }
-
-// group is the program's process group: descendants that leave it survive, which
-// is the most that can be done without a subreaper.
-type group struct{}
-
-func ownTree(c *exec.Cmd) group {
+func ownTree(c *exec.Cmd) (tree, error) {
+	syscall.Umask(0o077)
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	return group{}
+	return tree{}, nil
 }
 
-func (group) terminate(c *exec.Cmd) { _ = syscall.Kill(-c.Process.Pid, syscall.SIGTERM) }
-func (group) kill(c *exec.Cmd)      { _ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+func (tree) terminate(c *exec.Cmd) { _ = syscall.Kill(-c.Process.Pid, syscall.SIGTERM) }
+func (tree) kill(c *exec.Cmd)      { _ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }

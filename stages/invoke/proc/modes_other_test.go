@@ -1,0 +1,5 @@
+//go:build !linux
+
+package proc
+
+var modes map[string]func() int
