@@ -54,6 +54,7 @@ func TestScripts(t *testing.T) {
 			"first":          cmdFirst,
 			"until":          cmdUntil,
 			"until-gone":     cmdUntilGone,
+			"until-host":     cmdUntilHost,
 			"until-run":      cmdUntilRun,
 			"until-answered": cmdUntilAnswered,
 		},
@@ -78,6 +79,13 @@ func cmdUntil(ts *testscript.TestScript, neg bool, args []string) {
 func cmdUntilRun(ts *testscript.TestScript, neg bool, args []string) {
 	wait(ts, args[0]+" to be "+args[1], func() bool {
 		return ts.Exec("witan", "run-show", args[0], "--json") == nil && rows(ts, "stdout")[0]["status"] == args[1]
+	})
+}
+
+// until-host: waits until a host accepts commands.
+func cmdUntilHost(ts *testscript.TestScript, neg bool, args []string) {
+	wait(ts, "a host", func() bool {
+		return ts.Exec("witan", "--no-host", "version") == nil && ts.Exec("witan", "--no-host", "agents") == nil
 	})
 }
 
