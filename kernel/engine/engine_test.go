@@ -102,14 +102,15 @@ func (w *world) registry() kernel.Registry {
 			return kernel.Claim{Version: 1, Turn: r.Turn, Text: r.Text}, nil
 		}}),
 		kernel.Erase(stage[kernel.Claim, kernel.Verdict]{"verify/x", kernel.Pure, func(_ context.Context, _ kernel.Env, c kernel.Claim) (kernel.Verdict, error) {
-			return kernel.Verdict{Version: 1, Scope: "attempt", Turn: c.Turn, Text: c.Text, Status: "completed"}, nil
+			return kernel.Verdict{Version: 1, Scope: "attempt", Turn: c.Turn, Text: c.Text, Status: "completed",
+				Outcomes: []kernel.Outcome{{Type: "finding", ID: "fnd_1", Severity: "low", Title: "t"}, {Type: "evidence", ID: "evd_1"}}}, nil
 		}}),
 		kernel.Erase(stage[kernel.Verdict, kernel.Result]{"commit/x", kernel.Keyed, func(_ context.Context, env kernel.Env, v kernel.Verdict) (kernel.Result, error) {
 			if v.Scope == "run" {
 				return kernel.Result{Version: 1, Scope: "run", Commit: "cmt_1"}, nil
 			}
 			t := get(env, v.Turn)
-			return kernel.Result{Version: 1, Scope: "attempt", Message: &kernel.Message{ID: kernel.MessageID("msg_" + string(t.Agent)), Role: "agent",
+			return kernel.Result{Version: 1, Scope: "attempt", Outcomes: v.Outcomes, Message: &kernel.Message{ID: kernel.MessageID("msg_" + string(t.Agent)), Role: "agent",
 				Agent: t.Agent, Text: v.Text, Status: v.Status, TurnSeq: t.TurnSeq}}, nil
 		}}))
 }
@@ -158,6 +159,9 @@ func (w *world) watch(run kernel.RunID) (lines []map[string]any) {
 	err := w.e.Watch(context.Background(), run, 1, func(l json.RawMessage) error {
 		var m map[string]any
 		if err := json.Unmarshal(l, &m); err != nil {
+			w.t.Fatalf("%s: %v", l, err)
+		}
+		if _, err := kernel.CanonicalJSON(l); err != nil { // no key twice
 			w.t.Fatalf("%s: %v", l, err)
 		}
 		lines = append(lines, m)

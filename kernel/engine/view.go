@@ -62,6 +62,12 @@ func (l *Lines) Record(ctx context.Context, r kernel.Record) ([]json.RawMessage,
 			}
 			out = rest
 		}
+	case kernel.FindingRec, kernel.EvidenceRec, kernel.ArtifactRec:
+		b, err := untyped(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		body = b
 	case kernel.MessageRec:
 		b, err := l.message(ctx, r)
 		if err != nil {
@@ -73,6 +79,16 @@ func (l *Lines) Record(ctx context.Context, r kernel.Record) ([]json.RawMessage,
 		return out, nil
 	}
 	return append(out, l.line(string(r.Kind), r.Attempt, r.Stage, r.At, body)), nil
+}
+
+// untyped takes the type out of an outcome: it is the type of the line already.
+func untyped(body json.RawMessage) (json.RawMessage, error) {
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(body, &m); err != nil {
+		return nil, err
+	}
+	delete(m, "type")
+	return kernel.Canonical(m)
 }
 
 // rest is what live views have not had of an ended attempt: tools and text.
