@@ -153,6 +153,12 @@ type ReceiptBody struct {
 	Source  string          `json:"source"`
 }
 
+// RejectedBody announces a receipt that was not read.
+type RejectedBody struct {
+	Code    string          `json:"code"`
+	Receipt json.RawMessage `json:"receipt"`
+}
+
 type CommitBody struct {
 	Commit  string `json:"commit"`
 	Content Digest `json:"content"`

@@ -233,7 +233,7 @@ func retryAfter(sl *Slot, at *Attempt) (time.Duration, bool) {
 
 // noRetry are reasons that repeating cannot change.
 var noRetry = map[string]bool{"protocol_line_too_large": true, "receipt_missing": true, "receipt_invalid": true,
-	"receipt_mismatch": true, "receipt_stale": true, "receipt_too_large": true, "stalled": true}
+	"unknown_stop_reason": true, "receipt_mismatch": true, "receipt_stale": true, "receipt_too_large": true, "stalled": true}
 
 // ReasonSnapshotChanged says that frozen bytes no longer match their hash.
 const ReasonSnapshotChanged = "snapshot_changed"

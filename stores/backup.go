@@ -177,7 +177,7 @@ func Restore(ctx context.Context, file, dir string) error {
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		return kernel.E(op, kernel.Invalid, err, "backup %s cannot be read", file).WithNext("name another file")
+		return kernel.E(op, kernel.Invalid, err, "the backup %s cannot be read", file).WithNext("name another file")
 	}
 	defer f.Close()
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"strings"
 
 	"witan/kernel"
 )
@@ -167,8 +168,20 @@ func (d *driver) derive(ctx context.Context, o openStage, end kernel.StageEndBod
 	switch o.stage {
 	case "receipt":
 		c, err := kernel.GetObject[kernel.Claim](ctx, d.e.Packs, end.Out)
-		if err != nil || len(c.Receipt) == 0 {
+		if err != nil {
 			return nil, err
+		}
+		if len(c.Receipt) == 0 {
+			if len(c.Dropped) > 0 { // there was one, and nothing of it could be read
+				err = add(kernel.ReceiptRejected, kernel.RejectedBody{Code: c.Dropped[0]})
+			}
+			return out, err
+		}
+		if len(c.Dropped) > 0 {
+			text := "left out of the receipt: " + strings.Join(c.Dropped, ", ")
+			if err := add(kernel.NoticeRec, kernel.NoticeBody{Code: "receipt_dropped", Text: clip(text, 1000)}); err != nil {
+				return nil, err
+			}
 		}
 		return out, add(kernel.ReceiptRec, kernel.ReceiptBody{Phase: d.s.Attempt(o.attempt).Body.Phase, Receipt: c.Receipt, Source: c.Source})
 	case "verify":

@@ -67,7 +67,7 @@ func (e *Engine) check(sub Submission) error {
 		return kernel.E(op, kernel.Invalid, nil, "the task is not UTF-8 text").WithNext("attach the file with --attach")
 	case utf8.RuneCountInString(sub.Text) > MaxTask:
 		return kernel.E(op, kernel.Invalid, nil, "the task has %d characters, more than %d", utf8.RuneCountInString(sub.Text), MaxTask).
-			WithNext("put the long part into a file and attach it")
+			WithNext("put the long part into a file of the workspace and name it")
 	case len(sub.Key) > maxKey:
 		return kernel.E(op, kernel.Invalid, nil, "the idempotency key has %d bytes, more than %d", len(sub.Key), maxKey).WithNext("use a shorter --key")
 	}

@@ -106,7 +106,7 @@ func (r *Run) Line(raw json.RawMessage) error {
 	case "text":
 		r.delta(l)
 	case "notice":
-		r.note("%s: %s", r.name(l), plaintext.Clean(l.Text))
+		r.say("%s: %s", r.name(l), plaintext.Clean(l.Text))
 	case "stage.failed":
 		if a := r.byTry[l.Attempt]; a != nil {
 			a.class, a.reason = l.Class, l.Why
@@ -179,7 +179,7 @@ func (r *Run) finished(l line) {
 	if why == "" {
 		why = strings.ReplaceAll(l.Reason, "_", " ")
 	}
-	r.note("%s %s: %s", a.id, l.Status, plaintext.Clean(why))
+	r.say("%s %s: %s", a.id, l.Status, plaintext.Clean(why))
 }
 
 // delta streams text where one agent speaks alone; replies of several agents
@@ -235,7 +235,7 @@ func (r *Run) end(l line) {
 	if r.Status == kernel.RunCompleted {
 		mark = "✓"
 	}
-	r.note("%s %s%s%s", mark, l.Status, took, in(l.Reason))
+	r.say("%s %s%s%s", mark, l.Status, took, in(l.Reason))
 }
 
 // list prints the findings with the evidence a person can check.
@@ -279,8 +279,15 @@ func (r *Run) name(l line) string {
 	return "run"
 }
 
-// note prints one line of progress that stays.
+// note prints one line of progress, on a terminal only.
 func (r *Run) note(format string, args ...any) {
+	if r.TTY {
+		r.say(format, args...)
+	}
+}
+
+// say prints one line that stays.
+func (r *Run) say(format string, args ...any) {
 	r.clear()
 	fmt.Fprintf(r.Err, format+"\n", args...)
 	r.progress()

@@ -24,9 +24,13 @@ func (t *Table) Line(raw json.RawMessage) error {
 	if err := dec.Decode(&m); err != nil {
 		return err
 	}
-	row := make([]string, len(t.Columns))
+	row, said := make([]string, len(t.Columns)), false
 	for i, c := range t.Columns {
-		row[i] = cell(m[c])
+		_, ok := m[c]
+		row[i], said = cell(m[c]), said || ok
+	}
+	if !said {
+		return nil // a row of another kind
 	}
 	t.rows = append(t.rows, row)
 	return nil

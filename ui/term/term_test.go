@@ -44,7 +44,16 @@ func TestRunAsText(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
 	}
-	for _, want := range []string{"run_1 · batch of a, b", "a answered", "b failed: the agent exited with 3", "✗ partial in 2.0 s (agent died)"} {
+	if strings.Contains(errs, "a answered") {
+		t.Errorf("progress without a terminal:\n%s", errs)
+	}
+	_, progress, _ := show(t, true, run...)
+	for _, want := range []string{"run_1 · batch of a, b", "a answered"} {
+		if !strings.Contains(progress, want) {
+			t.Errorf("%q is not in\n%s", want, progress)
+		}
+	}
+	for _, want := range []string{"b failed: the agent exited with 3", "✗ partial in 2.0 s (agent died)"} {
 		if !strings.Contains(errs, want) {
 			t.Errorf("%q is not in\n%s", want, errs)
 		}

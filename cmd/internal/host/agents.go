@@ -77,11 +77,32 @@ func (h *Host) members_() ([]*member, error) {
 		c := base
 		c.ID = m.ID
 		c.Usage = acp.UsageRule{SessionTotal: ac.Usage == "session-total", InputExcludesCache: ac.InputIncludesCache != nil && !*ac.InputIncludesCache}
+		c.Hide = hidden(ac)
 		c.Connect = acp.Process(func(p acp.Place) (proc.Spec, error) { return h.spec(id, ac, p) })
 		m.invoker = acp.New(c)
 		out = append(out, m)
 	}
 	return out, nil
+}
+
+// minSecret is the shortest value that is taken for one: shorter ones are words.
+const minSecret = 8
+
+// hidden are the values of an agent's own environment and the path of its program.
+func hidden(ac config.Agent) map[string]string {
+	out := map[string]string{}
+	for k, v := range ac.Env {
+		if len(v) >= minSecret {
+			out[v] = "[" + k + "]"
+		}
+	}
+	if p, err := proc.LookPath(ac.Command[0], ""); err == nil {
+		out[p] = filepath.Base(p)
+	}
+	if filepath.IsAbs(ac.Command[0]) {
+		out[ac.Command[0]] = filepath.Base(ac.Command[0])
+	}
+	return out
 }
 
 // spec is how a configured agent is started for a place.

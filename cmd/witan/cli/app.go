@@ -110,7 +110,7 @@ func (a *app) root() *cobra.Command {
 		return usage(strings.TrimPrefix(err.Error(), "pflag: "), "see witan help")
 	})
 	c.AddCommand(a.commands()...)
-	c.SetHelpCommand(nil)
+	c.SetHelpCommand(a.helpCmd())
 	return c
 }
 

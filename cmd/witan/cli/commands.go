@@ -26,7 +26,7 @@ func (a *app) commands() []*cobra.Command {
 		a.conversationsCmd(), a.showCmd(), a.renameCmd(), a.archiveCmd(),
 		a.agentsCmd(), a.outcomesCmd(), a.ledgerCmd(), a.packCmd(), a.stageCmd(), a.pipelineCmd(),
 		a.checkCmd(), a.backupCmd(), a.restoreCmd(), a.compactCmd(),
-		a.serveCmd(), a.attachCmd(), a.doctorCmd(), a.versionCmd(), a.completionCmd(), a.manCmd(), a.helpCmd(),
+		a.serveCmd(), a.attachCmd(), a.doctorCmd(), a.versionCmd(), a.completionCmd(), a.manCmd(),
 	}
 }
 

@@ -27,6 +27,19 @@ type Config struct {
 	Idle      time.Duration // how long an idle agent is kept; 0 = until Close
 	Instance  string        // of the host
 	Usage     UsageRule
+	// Hide are texts that must not get out of the host, with what stands in
+	// their place: values of the agent's environment, paths of its program.
+	Hide map[string]string
+}
+
+// hide takes out of s what must not get out.
+func (a *Agent) hide(s string) string {
+	for secret, name := range a.cfg.Hide {
+		if secret != "" {
+			s = strings.ReplaceAll(s, secret, name)
+		}
+	}
+	return s
 }
 
 // UsageRule says how the agent counts.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -97,6 +98,9 @@ func (t *turn) prompt(ctx context.Context, c *conn) error {
 	}
 }
 
+// goodStops are the protocol's proper ends of a turn.
+var goodStops = []string{"end_turn", "max_tokens", "max_turn_requests"}
+
 // finish judges a turn that the agent ended.
 func (t *turn) finish(res json.RawMessage) error {
 	var r struct {
@@ -113,9 +117,11 @@ func (t *turn) finish(res json.RawMessage) error {
 	text := strings.TrimSpace(t.text.String())
 	switch {
 	case r.Stop == "refusal":
-		return &kernel.Failure{Class: kernel.ClassProvider, Reason: "refused", Text: "the agent refused to answer"}
+		return &kernel.Failure{Class: kernel.ClassExecution, Reason: "refused", Text: "the agent refused to answer"}
 	case r.Stop == "cancelled":
 		return &kernel.Failure{Class: kernel.ClassCancelled, Reason: "cancelled_by_agent", Text: "the agent cancelled the turn by itself"}
+	case !slices.Contains(goodStops, r.Stop):
+		return &kernel.Failure{Class: kernel.ClassProtocol, Reason: "unknown_stop_reason", Text: clean("the agent ended the turn for an unknown reason: " + r.Stop)}
 	case text == "" && len(t.tools) == 0:
 		return &kernel.Failure{Class: kernel.ClassSession, Reason: "empty_turn", Text: "the agent ended the turn without an answer"}
 	}
@@ -143,7 +149,7 @@ func (t *turn) reply() kernel.Reply {
 	defer t.mu.Unlock()
 	r := kernel.Reply{Version: kernel.ObjectVersion, Turn: t.req.Delivery.Turn, Delivery: t.req.DeliveryHash, Stop: t.stop,
 		Tools: append([]kernel.ToolCall{}, t.tools...), MoreTool: t.more, Usage: t.usage, Outcomes: append([]kernel.Outcome{}, t.outcomes...)}
-	if text := t.text.String(); text != "" {
+	if text := t.a.hide(t.text.String()); text != "" {
 		d, err := t.env.Packs.Put(context.Background(), "text", []byte(text))
 		if err != nil {
 			t.env.Log.Error("reply not stored", "err", err)
@@ -159,6 +165,7 @@ func (t *turn) failure(ctx context.Context, c *conn, err error) error {
 	if !errors.As(err, &f) {
 		f = t.classify(ctx, c, err)
 	}
+	f.Text = t.a.hide(f.Text)
 	if f.Partial == nil {
 		r := t.reply()
 		if !r.Text.IsZero() || len(r.Tools) > 0 {

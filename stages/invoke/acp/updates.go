@@ -68,7 +68,7 @@ func (t *turn) update(u update) {
 		}
 		t.mu.Unlock()
 		if fits {
-			t.env.Emit(kernel.Event{Type: "text", Text: b.Text})
+			t.env.Emit(kernel.Event{Type: "text", Text: t.a.hide(b.Text)})
 		}
 		t.moved()
 	case "agent_thought_chunk":
@@ -109,7 +109,7 @@ func (t *turn) tool(u update) {
 	}
 	c := &t.tools[i]
 	if u.Title != "" {
-		c.Title = clipTitle(u.Title)
+		c.Title = t.a.hide(clipTitle(u.Title))
 	}
 	if u.Tool != "" {
 		c.Kind = clipTitle(u.Tool)
