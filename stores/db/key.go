@@ -1,6 +1,7 @@
 package db
 
 import (
+	"bytes"
 	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
@@ -9,11 +10,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
-
-	"github.com/99designs/keyring"
 
 	"witan/kernel"
 )
@@ -22,7 +20,11 @@ const (
 	keyBytes    = 32
 	keyringWait = 2 * time.Second // a hanging key service must not hang us
 	service     = "witan"
+	ringLabel   = "Witan history"
 )
+
+// errNoEntry says that a keyring was asked and does not have the key.
+var errNoEntry = errors.New("the keyring has no such entry")
 
 // KeyFileEnv names the variable that overrides where the key file is.
 const KeyFileEnv = "WITAN_KEY_FILE"
@@ -43,50 +45,17 @@ func keyFile(id string) (string, error) {
 	return filepath.Join(base, "witan", "keys", id+".key"), nil
 }
 
-// ring opens the system's keyring, if there is one that asks nothing.
-func ring() (keyring.Keyring, error) {
-	if runtime.GOOS == "linux" && os.Getenv("DBUS_SESSION_BUS_ADDRESS") == "" || os.Getenv(KeyFileEnv) != "" {
-		return nil, keyring.ErrNoAvailImpl
-	}
-	return keyring.Open(keyring.Config{ServiceName: service, KeychainTrustApplication: true,
-		AllowedBackends: []keyring.BackendType{keyring.SecretServiceBackend, keyring.KWalletBackend, keyring.KeychainBackend, keyring.WinCredBackend}})
-}
-
-// timed bounds a call into the keyring.
-func timed[T any](f func() (T, error)) (T, error) {
-	type res struct {
-		v   T
-		err error
-	}
-	c := make(chan res, 1)
-	go func() { v, err := f(); c <- res{v, err} }()
-	t := time.NewTimer(keyringWait)
-	defer t.Stop()
-	select {
-	case r := <-c:
-		return r.v, r.err
-	case <-t.C:
-		var zero T
-		return zero, errors.New("the keyring does not answer")
-	}
-}
-
 // newKey makes the master key of a new directory and stores it.
 func newKey(f *Format) ([]byte, error) {
 	key := make([]byte, keyBytes)
 	if _, err := rand.Read(key); err != nil {
 		return nil, err
 	}
-	_, err := timed(func() (struct{}, error) {
-		r, err := ring()
-		if err != nil {
-			return struct{}{}, err
+	if os.Getenv(KeyFileEnv) == "" && ringSet(f.ID, key) == nil {
+		if got, err := ringGet(f.ID); err == nil && bytes.Equal(got, key) {
+			f.Key = "keyring"
+			return key, nil
 		}
-		return struct{}{}, r.Set(keyring.Item{Key: f.ID, Data: key, Label: "Witan history", Description: "encryption key"})
-	})
-	if err == nil {
-		f.Key = "keyring"
-		return key, nil
 	}
 	path, err := keyFile(f.ID)
 	if err != nil {
@@ -133,19 +102,17 @@ func loadKey(f Format) ([]byte, error) {
 
 func findKey(f Format) ([]byte, error) {
 	const op = "db.loadKey"
-	if f.Key == "keyring" {
-		item, err := timed(func() (keyring.Item, error) {
-			r, err := ring()
-			if err != nil {
-				return keyring.Item{}, err
-			}
-			return r.Get(f.ID)
-		})
-		if err != nil || len(item.Data) != keyBytes {
+	if f.Key == "keyring" && os.Getenv(KeyFileEnv) == "" {
+		key, err := ringGet(f.ID)
+		switch {
+		case err == nil && len(key) == keyBytes:
+			return key, nil
+		case errors.Is(err, errNoEntry):
 			return nil, kernel.E(op, kernel.ReadOnly, err, "the key of this history is not in the keyring").
-				WithNext("unlock the keyring and try again; nothing was changed")
+				WithNext("bring back the entry %s/%s of the keyring; nothing was changed", service, f.ID)
 		}
-		return item.Data, nil
+		return nil, kernel.E(op, kernel.ReadOnly, err, "the keyring that holds the key of this history cannot be read").
+			WithNext("unlock the keyring, or run where the desktop session is, and try again; nothing was changed")
 	}
 	path, err := keyFile(f.ID)
 	if err != nil {
