@@ -183,7 +183,15 @@ func trailer(header []byte, footer int64) []byte {
 }
 
 // seal finishes the file: footer, trailer, read-back, sync, rename, sync of the folder.
-func (w *fileWriter) seal(e *zstd.Encoder, at func(string)) error {
+// After an error nothing is left of it, unless only the folder could not be synced.
+func (w *fileWriter) seal(at func(string)) (err error) {
+	defer func() {
+		if err != nil {
+			w.abort()
+		}
+	}()
+	e := encoders.Get().(*zstd.Encoder)
+	defer encoders.Put(e)
 	off := w.at
 	for rest := range slices.Chunk(encodeFooter(w.entries), segmentBytes) {
 		if err := w.segment(compress(e, nil, rest)); err != nil {
@@ -206,7 +214,7 @@ func (w *fileWriter) seal(e *zstd.Encoder, at func(string)) error {
 	if err := os.Rename(w.path+".tmp", w.path); err != nil {
 		return err
 	}
-	err := db.SyncDir(filepath.Dir(w.path))
+	err = db.SyncDir(filepath.Dir(w.path))
 	at("packs.seal.after_rename")
 	return err
 }

@@ -24,7 +24,8 @@ type writer struct {
 
 	mu   sync.Mutex
 	cur  *fileWriter            // guarded by mu
-	done []string               // guarded by mu; ids of files that are sealed and not indexed
+	full chan error             // guarded by mu; gives the end of sealing the last of done; nil when nothing is
+	done []string               // guarded by mu; ids of files that are sealed, or being so, and not indexed
 	new  map[kernel.Digest]bool // guarded by mu; in cur and done
 	err  error                  // guarded by mu; after it only Abort works
 	over bool                   // guarded by mu
@@ -119,7 +120,7 @@ func (w *writer) add(t *tools, kind string, b []byte) (kernel.Digest, error) {
 	if err := w.cur.segment(t.out); err != nil {
 		return d, w.fail(err)
 	}
-	return d, w.enter(d, kind, int64(len(b)), m, t.enc)
+	return d, w.enter(d, kind, int64(len(b)), m)
 }
 
 func (w *writer) usable() error {
@@ -152,7 +153,7 @@ func (w *writer) ready() (err error) {
 }
 
 // enter notes a complete pack and closes a file that is large enough; mu is held.
-func (w *writer) enter(d kernel.Digest, kind string, size int64, from mark, e *zstd.Encoder) error {
+func (w *writer) enter(d kernel.Digest, kind string, size int64, from mark) error {
 	w.cur.entries = append(w.cur.entries, entry{d, place{kind, size, from.at, w.cur.at - from.at}})
 	if len(w.new) >= maxNew {
 		clear(w.new)
@@ -161,18 +162,32 @@ func (w *writer) enter(d kernel.Digest, kind string, size int64, from mark, e *z
 	if w.cur.at < fileBytes {
 		return nil
 	}
-	return w.rotate(e)
+	return w.rotate()
 }
 
-// rotate seals the current file; mu is held.
-func (w *writer) rotate(e *zstd.Encoder) error {
+// rotate begins to seal the current file, beside what goes on; mu is held.
+func (w *writer) rotate() error {
 	if w.cur == nil {
 		return nil
 	}
-	if err := w.cur.seal(e, w.s.at); err != nil {
+	if err := w.settle(); err != nil { // one at a time
+		return err
+	}
+	f, end := w.cur, make(chan error, 1)
+	w.done, w.cur, w.full = append(w.done, f.id), nil, end
+	go func() { end <- f.seal(w.s.at) }()
+	return nil
+}
+
+// settle waits for the end of what rotate began; mu is held.
+func (w *writer) settle() error {
+	if w.full == nil {
+		return nil
+	}
+	err := <-w.full
+	if w.full = nil; err != nil {
 		return w.fail(err)
 	}
-	w.done, w.cur = append(w.done, w.cur.id), nil
 	return nil
 }
 
@@ -237,7 +252,7 @@ func (w *writer) stream(kind string, first []byte, r io.Reader, size int64) (d k
 		}
 		return d, n, err
 	}
-	return d, n, w.enter(d, kind, n, m, t.enc)
+	return d, n, w.enter(d, kind, n, m)
 }
 
 // segments writes first and all of r; mu is held. An error of r is returned, one
@@ -271,13 +286,15 @@ func (w *writer) segments(t *tools, h hash.Hash, first []byte, r io.Reader) (n i
 
 // Seal implements kernel.PackWriter.
 func (w *writer) Seal() error {
-	t := w.take()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.closed(); err != nil {
 		return err
 	}
-	if err := w.rotate(t.enc); err != nil {
+	if err := w.rotate(); err != nil {
+		return err
+	}
+	if err := w.settle(); err != nil {
 		return err
 	}
 	for len(w.done) > 0 {
@@ -296,6 +313,7 @@ func (w *writer) Abort() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.over = true
+	_ = w.settle()
 	if w.cur != nil {
 		w.cur.abort()
 		w.cur = nil
