@@ -139,7 +139,9 @@ func (l *Ledger) headIn(txn *badger.Txn, run kernel.RunID) (kernel.Head, error) 
 		return kernel.Head{}, nil
 	}
 	if err != nil {
-		return kernel.Head{}, db.DiskError("ledger.Head", l.db.Dir, err)
+		e := kernel.E("ledger.Head", kernel.Corrupt, err, "the head of %s cannot be read", run)
+		e.Run = run
+		return kernel.Head{}, e.WithNext("run witan check; other runs are not affected")
 	}
 	h, ok := decodeHead(b)
 	if !ok {
@@ -202,8 +204,12 @@ func (l *Ledger) Read(ctx context.Context, run kernel.RunID, from uint64) iter.S
 		var last kernel.Digest
 		for seq := from; seq <= head.Seq; seq++ {
 			b, err := get(txn, recordKey(run, seq))
-			if err != nil {
+			if errors.Is(err, badger.ErrKeyNotFound) {
 				bad("record %d of %s is missing", seq, run)
+				return
+			}
+			if err != nil {
+				bad("record %d of %s cannot be read: %v", seq, run, err)
 				return
 			}
 			r, err := kernel.DecodeRecord(b)
@@ -238,9 +244,16 @@ func (l *Ledger) Head(ctx context.Context, run kernel.RunID) (kernel.Head, error
 	return h, err
 }
 
-// Summaries implements kernel.Ledger.
+// ReasonRowDamaged is the reason in a row that stands for one that cannot be read.
+const ReasonRowDamaged = "row_damaged"
+
+// Summaries implements kernel.Ledger. A run whose row is damaged or gone has one
+// that says so: it must not hide the others, nor be hidden. (Badger ends an
+// iteration without an error at a block that it cannot read.)
 func (l *Ledger) Summaries(ctx context.Context) iter.Seq2[kernel.RunSummary, error] {
 	return func(yield func(kernel.RunSummary, error) bool) {
+		known := l.w.runs() // before the transaction: every one of them is in it
+		slices.Sort(known)
 		txn := l.db.NewTransaction(false)
 		defer txn.Discard()
 		o := badger.DefaultIteratorOptions
@@ -249,15 +262,39 @@ func (l *Ledger) Summaries(ctx context.Context) iter.Seq2[kernel.RunSummary, err
 		defer it.Close()
 		for it.Seek(append([]byte(prefixSummary), 0xff)); it.ValidForPrefix([]byte(prefixSummary)); it.Next() {
 			s, err := decodeSummary(it.Item())
-			if !yield(s, err) || err != nil {
+			run := summaryRun(it.Item())
+			if err != nil {
+				s = damagedRow(run)
+			}
+			for n := len(known); n > 0 && known[n-1] >= run; n = len(known) {
+				gone := known[n-1]
+				known = known[:n-1]
+				if gone > run && !yield(damagedRow(gone), nil) {
+					return
+				}
+			}
+			if !yield(s, nil) {
+				return
+			}
+		}
+		for _, gone := range slices.Backward(known) {
+			if !yield(damagedRow(gone), nil) {
 				return
 			}
 		}
 	}
 }
 
+func damagedRow(run kernel.RunID) kernel.RunSummary {
+	return kernel.RunSummary{Run: run, Status: kernel.RunInterruptedSt, Reason: ReasonRowDamaged}
+}
+
+func summaryRun(it *badger.Item) kernel.RunID {
+	return kernel.RunID(bytes.TrimPrefix(it.Key(), []byte(prefixSummary)))
+}
+
 func decodeSummary(it *badger.Item) (s kernel.RunSummary, err error) {
-	run := kernel.RunID(bytes.TrimPrefix(it.Key(), []byte(prefixSummary)))
+	run := summaryRun(it)
 	err = it.Value(func(b []byte) error { return json.Unmarshal(b, &s) })
 	if err != nil || s.Run != run {
 		return kernel.RunSummary{}, &kernel.Error{Op: "ledger.Summaries", Kind: kernel.Corrupt, Run: run, What: "the row of " + string(run) + " is damaged", Next: "run witan check"}
@@ -274,7 +311,9 @@ func (l *Ledger) Summary(ctx context.Context, run kernel.RunID) (kernel.RunSumma
 		return kernel.RunSummary{}, kernel.E("ledger.Summary", kernel.NotFound, nil, "run %s is unknown", run)
 	}
 	if err != nil {
-		return kernel.RunSummary{}, db.DiskError("ledger.Summary", l.db.Dir, err)
+		e := kernel.E("ledger.Summary", kernel.Corrupt, err, "the row of %s cannot be read", run)
+		e.Run = run
+		return kernel.RunSummary{}, e.WithNext("run witan check; other runs are not affected")
 	}
 	return decodeSummary(it)
 }

@@ -201,10 +201,54 @@ func TestDamaged(t *testing.T) {
 				if _, err := o.Summary(t.Context(), run); !kernel.IsKind(err, kernel.Corrupt) {
 					t.Fatal(err)
 				}
+				o.wantRows(t)
 				return
 			}
 			o.wantDamage(t, run, c.before, c.says)
 		})
+	}
+}
+
+// wantRows wants the rows of three runs, the middle one's damaged.
+func (o opened) wantRows(t *testing.T) {
+	t.Helper()
+	o.add(t, kerneltest.Run(0), 1)
+	var rows []kernel.RunSummary
+	for s, err := range o.Summaries(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, s)
+	}
+	if len(rows) != 3 || rows[0].Run != other || rows[1].Run != run || rows[2].Run != kerneltest.Run(0) {
+		t.Fatalf("%+v", rows)
+	}
+	if rows[0].Reason != "" || rows[1].Reason != ledger.ReasonRowDamaged || rows[2].Reason != "" {
+		t.Fatalf("%+v", rows)
+	}
+}
+
+// TestRowGone: a run without its row is listed as damaged, first, between and last.
+func TestRowGone(t *testing.T) {
+	for n := range 3 {
+		o := open(t, t.TempDir())
+		for i := range 3 {
+			o.add(t, kerneltest.Run(i), 1)
+		}
+		if err := o.db.Update(func(txn *badger.Txn) error { return txn.Delete([]byte("s/" + kerneltest.Run(n))) }); err != nil {
+			t.Fatal(err)
+		}
+		want := 2
+		for s, err := range o.Summaries(t.Context()) {
+			if err != nil || s.Run != kerneltest.Run(want) || (s.Reason != "") != (want == n) {
+				t.Fatalf("run %d gone: %+v, %v", n, s, err)
+			}
+			want--
+		}
+		if want != -1 {
+			t.Fatalf("run %d gone: %d rows", n, 2-want)
+		}
+		o.close(t)
 	}
 }
 
