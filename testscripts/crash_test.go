@@ -135,7 +135,7 @@ func TestKilledBeforeEveryRecord(t *testing.T) {
 	p := newPlace(t, work)
 	crash := []string{"WITAN_TEST_CRASH_ONCE=" + filepath.Join(dir, "seen")}
 	kills := 0
-	for {
+	for rounds := 0; ; rounds++ {
 		out, code, killed := p.witan(crash, args...)
 		if killed {
 			kills++
@@ -148,8 +148,8 @@ func TestKilledBeforeEveryRecord(t *testing.T) {
 		if _, _, killed := p.witan(crash, "resume", run, "--json"); killed {
 			kills++
 		}
-		if kills > 200 {
-			t.Fatalf("no end after %d kills\n%s", kills, out)
+		if rounds > 100 {
+			t.Fatalf("no end after %d rounds and %d kills\n%s", rounds, kills, out)
 		}
 	}
 	outs, messages := p.result(run)
