@@ -2,6 +2,7 @@ package stores_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	"witan/stores"
 )
 
+const runs, perRun, messages = 60, 8, 150
+
 // TestTableDamaged: a byte that changed in the middle of a table is met when
 // its block is read. Runs in that block are named as damaged, all others can be
 // read, and the host goes on.
@@ -21,10 +24,18 @@ func TestTableDamaged(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			keyed(t)
 			dir := t.TempDir()
-			const runs = 60
 			s := open(t, stores.Options{Dir: dir, Encryption: encryption})
 			for n := range runs {
-				if _, _, err := s.Ledger.Append(context.Background(), kerneltest.Batch(kerneltest.Run(n), kernel.Head{}, 8, strings.Repeat("x", 1000))); err != nil {
+				if _, _, err := s.Ledger.Append(context.Background(), kerneltest.Batch(kerneltest.Run(n), kernel.Head{}, perRun, strings.Repeat("x", 1000))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := s.Conversations.PutConversation(context.Background(), kerneltest.Conv(1)); err != nil {
+				t.Fatal(err)
+			}
+			for n := range messages {
+				m := kernel.Message{ID: kernel.MessageID(fmt.Sprint("msg_", n)), Conversation: kerneltest.Conv(1).ID, TurnSeq: uint64(n), Status: strings.Repeat("x", 1000)}
+				if err := s.Conversations.PutMessage(context.Background(), m); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -33,13 +44,13 @@ func TestTableDamaged(t *testing.T) {
 			}
 			random := rand.New(rand.NewPCG(3, 4))
 			for range 5 {
-				damagedTable(t, dir, random.Int64(), runs)
+				damagedTable(t, dir, random.Int64())
 			}
 		})
 	}
 }
 
-func damagedTable(t *testing.T, dir string, at int64, runs int) {
+func damagedTable(t *testing.T, dir string, at int64) {
 	t.Helper()
 	image := copyTree(t, dir)
 	tables, err := filepath.Glob(filepath.Join(image, "db", "*.sst"))
@@ -57,15 +68,17 @@ func damagedTable(t *testing.T, dir string, at int64, runs int) {
 	}
 	s := open(t, stores.Options{Dir: image})
 	defer s.Close()
-	whole := 0
+	records, whole := 0, true
 	for n := range runs {
-		if readRun(t, s, kerneltest.Run(n)) {
-			whole++
-		}
+		k, ok := readRun(t, s, kerneltest.Run(n))
+		records += k
+		whole = whole && ok
 	}
-	if whole < runs-10 || whole == runs {
-		t.Errorf("byte %d: %d of %d runs can be read", at, whole, runs)
+	if complete := readMessages(t, s); records < (runs-5)*perRun || whole && complete {
+		t.Errorf("byte %d: %d of %d records can be read, all: %t, all messages: %t", at, records, runs*perRun, whole, complete)
 	}
+	_, _, err = s.Backup(context.Background(), filepath.Join(t.TempDir(), "backup"))
+	wantKind(t, err, kernel.Corrupt)
 	rows := 0
 	for _, err := range s.Ledger.Summaries(context.Background()) {
 		if err != nil {
@@ -85,15 +98,32 @@ func damagedTable(t *testing.T, dir string, at int64, runs int) {
 	}
 }
 
-func readRun(t *testing.T, s *stores.Store, run kernel.RunID) bool {
+// readRun gives the number of records before the first error, which must name the run.
+func readRun(t *testing.T, s *stores.Store, run kernel.RunID) (n int, whole bool) {
 	for _, err := range s.Ledger.Read(context.Background(), run, 1) {
-		if err == nil {
-			continue
+		if err != nil {
+			if ke, ok := err.(*kernel.Error); !ok || ke.Kind != kernel.Corrupt || ke.Run != run {
+				t.Errorf("%s: %v", run, err)
+			}
+			return n, false
 		}
-		if ke, ok := err.(*kernel.Error); !ok || ke.Kind != kernel.Corrupt || ke.Run != run {
-			t.Errorf("%s: %v", run, err)
+		n++
+	}
+	return n, true
+}
+
+// readMessages says whether all messages were there; if not, an error must say so.
+func readMessages(t *testing.T, s *stores.Store) bool {
+	n := 0
+	for _, err := range s.Conversations.Messages(context.Background(), kerneltest.Conv(1).ID, 0) {
+		if err != nil {
+			wantKind(t, err, kernel.Corrupt)
+			return false
 		}
-		return false
+		n++
+	}
+	if n != messages {
+		t.Errorf("%d messages without an error, want %d", n, messages)
 	}
 	return true
 }

@@ -2,7 +2,9 @@
 // of running attempts in Badger.
 //
 // Every write is one synchronous transaction. After a crash a message is there
-// whole or not at all; stream chunks are there in order up to some point.
+// whole or not at all; stream chunks are there in order up to some point. Lists
+// are counted, because Badger ends an iteration without an error at a block
+// that it cannot read: a list that is not complete ends with a Corrupt error.
 package conversations
 
 import (
@@ -21,6 +23,7 @@ import (
 // Key prefixes.
 const (
 	prefixConv    = "c/"
+	keyTotal      = "ct"  // number of conversations
 	prefixCount   = "cn/" // messages of a conversation
 	prefixMessage = "m/"
 	prefixPlace   = "mi/" // message id to its TurnSeq
@@ -108,6 +111,20 @@ func setNumber(txn *badger.Txn, key string, n uint64) error {
 	return txn.Set([]byte(key), binary.BigEndian.AppendUint64(nil, n))
 }
 
+func increase(txn *badger.Txn, key string) error {
+	n, err := number(txn, key)
+	if err != nil {
+		return err
+	}
+	return setNumber(txn, key, n+1)
+}
+
+// incomplete is the error at the end of a list that lacks something.
+func incomplete(what string, got, want uint64) error {
+	return kernel.E("conversations", kernel.Corrupt, nil, "%d of %d %s cannot be read", want-got, want, what).
+		WithNext("run witan check; the others are as they were")
+}
+
 func unknown(id kernel.ConversationID) error {
 	return kernel.E("conversations", kernel.NotFound, nil, "conversation %s is unknown", id).WithNext("see witan conversations")
 }
@@ -122,7 +139,16 @@ func have(txn *badger.Txn, id kernel.ConversationID) error {
 
 // PutConversation implements kernel.Conversations.
 func (s *Store) PutConversation(ctx context.Context, c kernel.Conversation) error {
-	return s.update(4096, func(txn *badger.Txn) error { return setJSON(txn, prefixConv+string(c.ID), c) })
+	return s.update(4096, func(txn *badger.Txn) error {
+		_, err := txn.Get([]byte(prefixConv + string(c.ID)))
+		if errors.Is(err, badger.ErrKeyNotFound) {
+			err = increase(txn, keyTotal)
+		}
+		if err != nil {
+			return err
+		}
+		return setJSON(txn, prefixConv+string(c.ID), c)
+	})
 }
 
 // Conversation implements kernel.Conversations.
@@ -149,15 +175,28 @@ func (s *Store) Conversations(ctx context.Context) iter.Seq2[kernel.Conversation
 	return func(yield func(kernel.Conversation, error) bool) {
 		txn := s.db.NewTransaction(false)
 		defer txn.Discard()
+		want, err := number(txn, keyTotal)
+		if err != nil {
+			yield(kernel.Conversation{}, err)
+			return
+		}
 		o := badger.DefaultIteratorOptions
 		o.Reverse, o.PrefetchValues, o.Prefix = true, false, []byte(prefixConv)
 		it := txn.NewIterator(o)
 		defer it.Close()
+		var got uint64
 		for it.Seek(append([]byte(prefixConv), 0xff)); it.ValidForPrefix([]byte(prefixConv)); it.Next() {
 			c, err := read(txn, kernel.ConversationID(it.Item().Key()[len(prefixConv):]))
-			if !yield(c, err) || err != nil {
+			if err != nil {
+				continue // counted below; it must not hide the others
+			}
+			got++
+			if !yield(c, nil) {
 				return
 			}
+		}
+		if got < want {
+			yield(kernel.Conversation{}, incomplete("conversations", got, want))
 		}
 	}
 }
@@ -181,11 +220,7 @@ func (s *Store) PutMessage(ctx context.Context, m kernel.Message) error {
 		}
 		switch {
 		case old == 0:
-			n, err := number(txn, prefixCount+string(m.Conversation))
-			if err != nil {
-				return err
-			}
-			if err := setNumber(txn, prefixCount+string(m.Conversation), n+1); err != nil {
+			if err := increase(txn, prefixCount+string(m.Conversation)); err != nil {
 				return err
 			}
 		case old != m.TurnSeq+1:
@@ -209,20 +244,33 @@ func (s *Store) Messages(ctx context.Context, id kernel.ConversationID, from uin
 			yield(kernel.Message{}, err)
 			return
 		}
+		want, err := number(txn, prefixCount+string(id))
+		if err != nil {
+			yield(kernel.Message{}, err)
+			return
+		}
 		prefix := []byte(prefixMessage + string(id) + "/")
 		o := badger.DefaultIteratorOptions
-		o.Prefix = prefix
+		o.PrefetchValues, o.Prefix = false, prefix
 		it := txn.NewIterator(o)
 		defer it.Close()
-		for it.Seek(binary.BigEndian.AppendUint64(append([]byte{}, prefix...), from)); it.Valid(); it.Next() {
-			var m kernel.Message
-			err := it.Item().Value(func(b []byte) error { return json.Unmarshal(b, &m) })
-			if err != nil {
-				err = kernel.E("conversations.Messages", kernel.Corrupt, err, "a message of %s is damaged", id).WithNext("run witan check")
+		var got uint64
+		for it.Rewind(); it.Valid(); it.Next() {
+			if turn := binary.BigEndian.Uint64(it.Item().Key()[len(prefix):]); turn < from {
+				got++
+				continue
 			}
-			if !yield(m, err) || err != nil {
+			var m kernel.Message
+			if it.Item().Value(func(b []byte) error { return json.Unmarshal(b, &m) }) != nil {
+				continue // counted below; it must not hide the others
+			}
+			got++
+			if !yield(m, nil) {
 				return
 			}
+		}
+		if got < want {
+			yield(kernel.Message{}, incomplete("messages of "+string(id), got, want))
 		}
 	}
 }

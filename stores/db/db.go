@@ -264,9 +264,13 @@ func (d *DB) Close() error {
 	return errors.Join(err, d.lock.Release())
 }
 
-// DiskError tells a full and a read-only disk apart from the rest.
+// DiskError tells a full and a read-only disk apart from the rest. An error that
+// has its kind already keeps it.
 func DiskError(op, dir string, err error) error {
+	var known *kernel.Error
 	switch {
+	case errors.As(err, &known):
+		return err
 	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
 		return kernel.E(op, kernel.NoSpace, err, "the disk of %s is full", dir).WithNext("free some space and go on; nothing is lost")
 	case errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission):

@@ -8,6 +8,8 @@ import (
 	"io"
 
 	"github.com/dgraph-io/badger/v4"
+
+	"witan/kernel"
 )
 
 // A dump is every key and its value as of one moment, each with its length as a
@@ -20,8 +22,12 @@ const (
 	mostValue = 2 << 20
 )
 
-// Dump writes what is committed when it begins. Writers are not held up.
+// Dump writes what is committed when it begins. Writers are not held up. A
+// database with a damaged table is Corrupt: a part would be left out silently.
 func (d *DB) Dump(ctx context.Context, w io.Writer) error {
+	if why := d.CheckTables(); why != "" {
+		return kernel.E("db.Dump", kernel.Corrupt, nil, "%s", why).WithNext("run witan check; keep a copy of %s and an older backup", d.Dir)
+	}
 	out := bufio.NewWriterSize(w, 64<<10)
 	err := d.DB.View(func(txn *badger.Txn) error {
 		o := badger.DefaultIteratorOptions

@@ -177,60 +177,61 @@ func (l *Ledger) claim(txn *badger.Txn, b kernel.Batch) error {
 	return nil
 }
 
-// Read implements kernel.Ledger.
+// Read implements kernel.Ledger. Where the head is lost, the records that are
+// there and that the witness vouches for come before the error: one block of
+// the database holds the heads of many runs.
 func (l *Ledger) Read(ctx context.Context, run kernel.RunID, from uint64) iter.Seq2[kernel.Record, error] {
 	return func(yield func(kernel.Record, error) bool) {
-		seen, known := l.w.head(run) // before the transaction: appends go on beside it
+		seen, _ := l.w.head(run) // before the transaction: appends go on beside it
 		txn := l.db.NewTransaction(false)
 		defer txn.Discard()
-		bad := func(what string, args ...any) {
-			e := kernel.E("ledger.Read", kernel.Corrupt, nil, what, args...)
-			e.Run = run
-			yield(kernel.Record{}, e.WithNext("run witan check; other runs are not affected"))
+		head, after := l.headIn(txn, run)
+		if after == nil && seen.Seq > head.Seq {
+			after = shorter("ledger.Read", run, head, seen)
 		}
-		head, err := l.headIn(txn, run)
-		switch {
-		case err != nil:
-			yield(kernel.Record{}, err)
-			return
-		case known && seen.Seq > head.Seq:
-			yield(kernel.Record{}, shorter("ledger.Read", run, head, seen))
-			return
-		case head.Seq == 0:
-			yield(kernel.Record{}, kernel.E("ledger.Read", kernel.NotFound, nil, "run %s is unknown", run))
-			return
+		if after != nil {
+			head = seen
+		}
+		if head.Seq == 0 && after == nil {
+			after = kernel.E("ledger.Read", kernel.NotFound, nil, "run %s is unknown", run)
 		}
 		from = max(from, 1)
 		var last kernel.Digest
 		for seq := from; seq <= head.Seq; seq++ {
 			b, err := get(txn, recordKey(run, seq))
-			if errors.Is(err, badger.ErrKeyNotFound) {
-				bad("record %d of %s is missing", seq, run)
+			if errors.Is(err, badger.ErrKeyNotFound) && after != nil {
+				break
+			}
+			var r kernel.Record
+			if err == nil {
+				r, err = kernel.DecodeRecord(b)
+			}
+			hash := kernel.HashRecord(b)
+			switch {
+			case kernel.IsKind(err, kernel.Newer):
+			case err != nil:
+				err = damaged(run, seq, err, "cannot be read")
+			case r.Run != run || r.Seq != seq || seq > from && r.Prev != last || seq == 1 && !r.Prev.IsZero():
+				err = damaged(run, seq, nil, "is not the one that belongs there")
+			case seq == head.Seq && hash != head.Hash || seq == seen.Seq && hash != seen.Hash:
+				err = damaged(run, seq, nil, "does not match its hash")
+			}
+			if !yield(r, err) || err != nil {
 				return
 			}
-			if err != nil {
-				bad("record %d of %s cannot be read: %v", seq, run, err)
-				return
-			}
-			r, err := kernel.DecodeRecord(b)
-			if err != nil && kernel.IsKind(err, kernel.Newer) {
-				yield(r, err)
-				return
-			}
-			if err != nil || r.Run != run || r.Seq != seq || seq > from && r.Prev != last || seq == 1 && !r.Prev.IsZero() {
-				bad("record %d of %s is damaged", seq, run)
-				return
-			}
-			last = kernel.HashRecord(b)
-			if seq == head.Seq && last != head.Hash || known && seq == seen.Seq && last != seen.Hash {
-				bad("record %d of %s does not match its hash", seq, run)
-				return
-			}
-			if !yield(r, nil) {
-				return
-			}
+			last = hash
+		}
+		if after != nil {
+			yield(kernel.Record{}, after)
 		}
 	}
+}
+
+// damaged is the error of a record that does not hold.
+func damaged(run kernel.RunID, seq uint64, err error, how string) error {
+	e := kernel.E("ledger.Read", kernel.Corrupt, err, "record %d of %s %s", seq, run, how)
+	e.Run = run
+	return e.WithNext("run witan check; other runs are not affected")
 }
 
 // Head implements kernel.Ledger.
