@@ -35,18 +35,23 @@ func keep(w kernel.PackWriter, dir Folder, name string, st Stat) (k kept, why st
 	for range tries {
 		switch st.Kind {
 		case Regular:
-			k, st, why, err = keepFile(w, dir, name, st)
+			k, why, err = keepFile(w, dir, name, st)
 		case Symlink:
 			k, why, err = keepLink(w, dir, name, st)
 		default:
 			return k, changing, nil
 		}
-		if why != changing || err != nil {
+		if why == "" || why == gone || err != nil {
 			return k, why, err
 		}
-		if st, err = dir.Stat(name); err != nil {
+		now, err := dir.Stat(name)
+		if err != nil {
 			return k, reason(err), nil
 		}
+		if why == unreadable && now == st {
+			return k, why, nil
+		}
+		st = now
 	}
 	return k, changing, nil
 }
@@ -67,29 +72,30 @@ func keepLink(w kernel.PackWriter, dir Folder, name string, st Stat) (kept, stri
 	return kept{d, int64(len(target)), st}, "", err
 }
 
-func keepFile(w kernel.PackWriter, dir Folder, name string, st Stat) (k kept, now Stat, why string, err error) {
+func keepFile(w kernel.PackWriter, dir Folder, name string, st Stat) (k kept, why string, err error) {
 	f, err := dir.File(name)
 	if err != nil {
-		return k, st, reason(err), nil
+		return k, reason(err), nil
 	}
 	defer f.Close()
 	src := &exactly{r: f, left: st.Size}
 	d, n, err := w.AddReader("blob", src, st.Size)
 	switch {
 	case src.err != nil:
-		return k, st, unreadable, nil
+		return k, unreadable, nil
 	case src.short:
-		return k, st, changing, nil
+		return k, changing, nil
 	case err != nil:
-		return k, st, "", err
+		return k, "", err
 	}
-	if now, err = f.Stat(); err != nil {
-		return k, now, unreadable, nil
+	now, err := f.Stat()
+	if err != nil {
+		return k, unreadable, nil
 	}
 	if now != st { // it is another file, or was written to
-		return k, now, changing, nil
+		return k, changing, nil
 	}
-	return kept{d, n, st}, now, "", nil
+	return kept{d, n, st}, "", nil
 }
 
 // exactly gives the bytes that a file should have, and tells its own errors from

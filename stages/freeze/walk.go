@@ -246,7 +246,7 @@ func (wk *walker) entry(d *dir, name string) {
 		why = special
 	case st.Kind == Regular && st.Size > wk.max:
 		why = tooLarge
-	case st.Kind == Directory && depth(d.path) >= tree.MaxDepth:
+	case st.Kind == Directory && depth(d.path) > tree.MaxDepth:
 		why = tooDeep
 	}
 	if why != "" {
