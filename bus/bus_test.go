@@ -2,8 +2,11 @@ package bus_test
 
 import (
 	"context"
-	"runtime"
+	"errors"
+	"slices"
+	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -15,170 +18,202 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func closing(t *testing.T, b kernel.Bus) kernel.Bus {
-	t.Cleanup(func() {
-		if _, err := b.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	return b
-}
-
 func TestConformance(t *testing.T) {
 	for name, open := range map[string]func() kernel.Bus{
-		"control": func() kernel.Bus { return bus.NewControl() },
-		"view":    func() kernel.Bus { return bus.NewView() },
-		"memory":  func() kernel.Bus { return kerneltest.NewBus() },
+		"control":            func() kernel.Bus { return bus.NewControl() },
+		"view":               func() kernel.Bus { return bus.NewView() },
+		"memory":             func() kernel.Bus { return kerneltest.NewBus() },
+		"chaos of no shares": func() kernel.Bus { return bus.Chaos(bus.NewControl(), 1, bus.ChaosOptions{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			kerneltest.TestBus(t, func(t *testing.T) kernel.Bus { return closing(t, open()) })
+			kerneltest.TestBus(t, func(*testing.T) kernel.Bus { return open() })
 		})
 	}
 }
 
+// TestControlRefusesWhenASubscriberHangs also pins the counters.
 func TestControlRefusesWhenASubscriberHangs(t *testing.T) {
-	b := bus.NewControl()
-	block := make(chan struct{})
-	if _, err := b.Subscribe("a", func(context.Context, kernel.Signal) { <-block }); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	var err error
-	sent := 0
-	for ; err == nil; sent++ {
-		if sent == 65 { // one in the handler, 64 in the queue
-			cancel()
+	synctest.Test(t, func(t *testing.T) {
+		b := bus.NewControl()
+		block := make(chan struct{})
+		if _, err := b.Subscribe("a", func(context.Context, kernel.Signal) { <-block }); err != nil {
+			t.Fatal(err)
 		}
-		err = b.Publish(ctx, kernel.Signal{Topic: "a"})
-	}
-	if !kernel.IsKind(err, kernel.Unavailable) || b.Metrics().Refused.Load() != 1 {
-		t.Fatalf("%d sent, %v", sent, err)
-	}
-	close(block)
-	_, _ = b.Close(context.Background())
+		publish := func() error { return b.Publish(context.Background(), kernel.Signal{Topic: "a"}) }
+		for range 65 { // one in the handler, 64 in the queue
+			if err := publish(); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		start := time.Now()
+		if err := publish(); !kernel.IsKind(err, kernel.Timeout) || !errors.Is(err, bus.ErrFull) {
+			t.Errorf("publish to a full queue: %v", err)
+		}
+		if took := time.Since(start); took != 2*time.Second {
+			t.Errorf("gave up after %v", took)
+		}
+		if got, want := b.Metrics(), (bus.Metrics{Published: 65, Undelivered: 65, Refused: 1}); got != want {
+			t.Errorf("hanging: %+v, want %+v", got, want)
+		}
+		close(block)
+		synctest.Wait()
+		if got, want := b.Metrics(), (bus.Metrics{Published: 65, Delivered: 65, Refused: 1}); got != want {
+			t.Errorf("drained: %+v, want %+v", got, want)
+		}
+		if left, err := b.Close(context.Background()); left != 0 || err != nil {
+			t.Errorf("%d undelivered, %v", left, err)
+		}
+	})
 }
 
+// TestViewKeepsTheLatestAndTellsOfOverflow publishes more keys than fit while
+// the subscriber hangs.
 func TestViewKeepsTheLatestAndTellsOfOverflow(t *testing.T) {
+	const room, over = 4096, 904
 	b := bus.NewView()
-	in, block := make(chan struct{}), make(chan struct{})
+	in, block, all := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	var got []kernel.Signal
-	all := make(chan struct{})
-	first := true
 	_, err := b.Subscribe("v", func(_ context.Context, s kernel.Signal) {
-		if first {
-			first = false
+		switch s.Key {
+		case "first":
 			close(in)
 			<-block
 			return
+		case "last":
+			defer close(all)
 		}
-		if got = append(got, s); s.Key == "last" {
-			close(all)
-		}
+		got = append(got, s)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	pub := func(key string, seq uint64) {
-		if err := b.Publish(context.Background(), kernel.Signal{Topic: "v", Key: key, Seq: seq}); err != nil {
+	pub := func(key string, seq int) {
+		if err := b.Publish(context.Background(), kernel.Signal{Topic: "v", Key: key, Seq: uint64(seq)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	pub("first", 0)
 	<-in
-	for i := range uint64(100) {
-		pub("same", i)
+	for seq := range 3 {
+		for i := range room + over - 1 {
+			if seq == 0 || i >= over { // those that fit, twice more
+				pub(strconv.Itoa(i), seq)
+			}
+		}
 	}
-	for i := range 5000 {
-		pub(string(rune(0x4e00+i)), 1)
+	pub("last", 2)
+	if m := b.Metrics(); m.Overflow != over || m.Undelivered != room+1 {
+		t.Errorf("%+v, want overflow %d, undelivered %d", m, over, room+1)
 	}
-	pub("last", 1)
 	close(block)
 	<-all
-	if got[0].Topic != bus.TopicOverflow || got[0].Seq == 0 || len(got) > 4097 {
-		t.Fatalf("%d signals, first %+v", len(got), got[0])
+	if got[0].Topic != bus.TopicOverflow || got[0].Seq != over {
+		t.Errorf("first %+v, want the overflow of %d", got[0], over)
 	}
-	_, _ = b.Close(context.Background())
+	if len(got) != room+1 {
+		t.Fatalf("%d signals, want %d and the overflow", len(got), room)
+	}
+	for i, s := range got[1:] {
+		if s.Seq != 2 || s.Key != "last" && s.Key != strconv.Itoa(over+i) {
+			t.Fatalf("place %d: %+v", i, s)
+		}
+	}
+	if left, err := b.Close(context.Background()); left != 0 || err != nil {
+		t.Errorf("%d undelivered, %v", left, err)
+	}
 }
 
-func TestChaosLosesDoublesAndReorders(t *testing.T) {
+func TestChaos(t *testing.T) {
+	const n = 200
+	for _, c := range []struct {
+		name                string
+		opt                 bus.ChaosOptions
+		lost, doubled, back bool
+	}{
+		{"nothing", bus.ChaosOptions{}, false, false, false},
+		{"drop", bus.ChaosOptions{Drop: 0.3}, true, false, false},
+		{"double", bus.ChaosOptions{Double: 0.3}, false, true, false},
+		{"shuffle", bus.ChaosOptions{Shuffle: 0.3}, false, false, true},
+		{"all", bus.ChaosOptions{Drop: 0.3, Double: 0.3, Shuffle: 0.3}, true, true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, held := throughChaos(t, 7, c.opt, n)
+			seen, doubled, back := map[uint64]bool{}, false, false
+			for i, s := range got {
+				doubled = doubled || seen[s]
+				back = back || i > 0 && s < got[i-1]
+				seen[s] = true
+			}
+			if lost := len(seen)+held < n; lost != c.lost || doubled != c.doubled || back != c.back {
+				t.Errorf("lost %v, doubled %v, out of order %v; want %+v", lost, doubled, back, c)
+			}
+			again, _ := throughChaos(t, 7, c.opt, n)
+			if !slices.Equal(got, again) {
+				t.Error("one seed, two outcomes")
+			}
+		})
+	}
+}
+
+// throughChaos returns what arrived of n signals and how many were held at Close.
+func throughChaos(t *testing.T, seed uint64, opt bus.ChaosOptions, n int) (got []uint64, held int) {
+	t.Helper()
 	inner := bus.NewControl()
-	b := bus.Chaos(inner, 7, bus.ChaosOptions{Drop: 0.3, Double: 0.3, Shuffle: 0.3})
-	var got []uint64
-	if _, err := b.Subscribe("a", func(_ context.Context, s kernel.Signal) { got = append(got, s.Seq) }); err != nil {
-		t.Fatal(err)
-	}
+	b := bus.Chaos(inner, seed, opt)
 	end := make(chan struct{})
-	if _, err := b.Subscribe("end", func(context.Context, kernel.Signal) { close(end) }); err != nil {
+	if _, err := b.Subscribe("a", func(_ context.Context, s kernel.Signal) {
+		if s.Key == "end" {
+			close(end)
+			return
+		}
+		got = append(got, s.Seq)
+	}); err != nil {
 		t.Fatal(err)
 	}
-	for i := range uint64(200) {
-		if err := b.Publish(context.Background(), kernel.Signal{Topic: "a", Seq: i}); err != nil {
+	for i := range n {
+		if err := b.Publish(context.Background(), kernel.Signal{Topic: "a", Seq: uint64(i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, _ = b.Close(context.Background())
-	seen, doubled, back := map[uint64]bool{}, false, false
-	for i, s := range got {
-		doubled = doubled || seen[s]
-		back = back || i > 0 && s < got[i-1]
-		seen[s] = true
-	}
-	if len(seen) == 200 || !doubled || !back {
-		t.Fatalf("%d of 200 seen, doubled %v, out of order %v", len(seen), doubled, back)
-	}
-	if err := bus.Stopped(inner).Publish(context.Background(), kernel.Signal{}); err != nil {
+	if err := inner.Publish(context.Background(), kernel.Signal{Topic: "a", Key: "end"}); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// BenchmarkControl prints the control bus as a ratio to a plain Go channel of
-// the same run, with what was out of order or missing.
-func BenchmarkControl(b *testing.B) {
-	floor := channelFloor()
-	c := bus.NewControl()
-	next, bad := uint64(0), 0
-	stop, err := c.Subscribe("a", func(_ context.Context, s kernel.Signal) {
-		if s.Seq != next {
-			bad++
-		}
-		next = s.Seq + 1
-	})
+	<-end
+	held, err := b.Close(context.Background())
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
-	sent := uint64(0)
-	for b.Loop() {
-		if err := c.Publish(context.Background(), kernel.Signal{Topic: "a", Seq: sent, Body: make([]byte, 600)}); err != nil {
-			b.Fatal(err)
-		}
-		sent++
-	}
-	for c.Metrics().Delivered.Load() < int64(sent) {
-		runtime.Gosched()
-	}
-	perMsg := float64(b.Elapsed().Nanoseconds()) / float64(b.N)
-	b.ReportMetric(floor/perMsg, "x-of-channel")
-	b.ReportMetric(float64(bad), "reorders")
-	b.ReportMetric(float64(sent-next), "drops")
-	stop()
-	_, _ = c.Close(context.Background())
+	return got, held
 }
 
-// channelFloor is the time of one 600-byte message through a buffered channel, in ns.
-func channelFloor() float64 {
-	const n = 1_000_000
-	c, done := make(chan kernel.Signal, 64), make(chan struct{})
-	go func() {
-		for range c {
-		}
-		close(done)
-	}()
-	t0 := time.Now()
-	for i := range uint64(n) {
-		c <- kernel.Signal{Topic: "a", Seq: i, Body: make([]byte, 600)}
+func TestChaosCountsWhatItHeldBack(t *testing.T) {
+	if _, held := throughChaos(t, 7, bus.ChaosOptions{Shuffle: 1}, 1); held != 1 {
+		t.Errorf("%d undelivered, want the one held back", held)
 	}
-	close(c)
-	<-done
-	return float64(time.Since(t0).Nanoseconds()) / n
+}
+
+func TestStoppedDeliversNothing(t *testing.T) {
+	inner := bus.NewControl()
+	b := bus.Stopped(inner)
+	end := make(chan struct{})
+	if _, err := b.Subscribe("a", func(_ context.Context, s kernel.Signal) {
+		if s.Key != "end" {
+			t.Errorf("delivered %+v", s)
+			return
+		}
+		close(end)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Publish(context.Background(), kernel.Signal{Topic: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := inner.Publish(context.Background(), kernel.Signal{Topic: "a", Key: "end"}); err != nil {
+		t.Fatal(err)
+	}
+	<-end
+	if left, err := b.Close(context.Background()); left != 0 || err != nil {
+		t.Fatalf("%d undelivered, %v", left, err)
+	}
 }

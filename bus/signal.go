@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,88 +17,61 @@ import (
 // again anyway, so waiting longer gains nothing.
 const publishWait = 2 * time.Second
 
-// Control is the ordered, blocking bus between the driver and the executor. It
-// adapts any Watermill Publisher and Subscriber to the kernel's port.
+// Control is the ordered, blocking bus between the driver and the executor: the
+// kernel's port on an Ordered bus. A handler may publish to other topics; to its
+// own it would wait for itself once the queue is full.
 type Control struct {
-	pub     *Ordered
-	ids     atomic.Uint64
-	counter Metrics
-}
-
-// Metrics counts signals since the bus was made.
-type Metrics struct {
-	Published, Delivered, Refused, Overflow atomic.Int64
+	bus   *Ordered
+	ids   atomic.Uint64
+	count counters
 }
 
 // NewControl returns an open control bus.
-func NewControl() *Control { return &Control{pub: New(Config{})} }
+func NewControl() *Control { return &Control{bus: New(Config{MaxWait: publishWait})} }
 
-// Metrics are live counters.
-func (c *Control) Metrics() *Metrics { return &c.counter }
+// Metrics is a snapshot of the counters.
+func (c *Control) Metrics() Metrics { return c.count.snapshot(c.bus.Undelivered()) }
 
-// Publish implements kernel.Bus.
+// Publish implements kernel.Bus. Kinds: Unavailable when closed, Timeout when a
+// queue stayed full, Cancelled when ctx was cancelled.
 func (c *Control) Publish(ctx context.Context, s kernel.Signal) error {
-	m := c.encode(s)
-	wait, cancel := bounded(ctx)
-	defer cancel()
-	if err := c.pub.PublishContext(wait, s.Topic, m); err != nil {
-		c.counter.Refused.Add(1)
-		kind := kernel.Unavailable
-		if errors.Is(err, context.DeadlineExceeded) {
-			kind = kernel.Timeout
-		}
-		return kernel.E("bus.Publish", kind, err, "signal was not accepted")
+	if err := c.bus.PublishContext(ctx, s.Topic, c.encode(s)); err != nil {
+		c.count.refused.Add(1)
+		return kernel.E("bus.Publish", kindOf(err), err, "signal was not accepted")
 	}
-	c.counter.Published.Add(1)
+	c.count.published.Add(1)
 	return nil
+}
+
+func kindOf(err error) kernel.Kind {
+	switch {
+	case errors.Is(err, ErrFull), errors.Is(err, context.DeadlineExceeded):
+		return kernel.Timeout
+	case errors.Is(err, context.Canceled):
+		return kernel.Cancelled
+	}
+	return kernel.Unavailable
 }
 
 // Subscribe implements kernel.Bus.
 func (c *Control) Subscribe(topic string, h func(context.Context, kernel.Signal)) (func(), error) {
-	stop, err := c.pub.SubscribeFunc(topic, func(m *message.Message) {
-		h(m.Context(), decode(topic, m))
-		c.counter.Delivered.Add(1)
+	stop, err := c.bus.SubscribeFunc(topic, func(ctx context.Context, m *message.Message) {
+		h(ctx, decode(topic, m))
+		c.count.delivered.Add(1)
 	})
 	if err != nil {
-		return nil, kernel.E("bus.Subscribe", kernel.Unavailable, err, "no subscription")
+		return nil, kernel.E("bus.Subscribe", kindOf(err), err, "no subscription")
 	}
 	return stop, nil
 }
 
-// Close implements kernel.Bus.
+// Close implements kernel.Bus. A handler that outlasts ctx counts as undelivered.
 func (c *Control) Close(ctx context.Context) (int, error) {
-	err := c.pub.Close()
-	return c.pub.Undelivered(), err
-}
-
-// lazy is a context whose time only runs once somebody waits on it: most
-// publishes find room and never need the timer.
-type lazy struct {
-	context.Context
-	once   sync.Once
-	inner  context.Context
-	cancel context.CancelFunc
-}
-
-func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	l := &lazy{Context: ctx}
-	return l, func() {
-		if l.cancel != nil {
-			l.cancel()
-		}
+	left, err := c.bus.CloseContext(ctx)
+	if err != nil {
+		return left, kernel.E("bus.Close", kindOf(err), err, "a handler is still running")
 	}
-}
-
-func (l *lazy) Done() <-chan struct{} {
-	l.once.Do(func() { l.inner, l.cancel = context.WithTimeout(l.Context, publishWait) })
-	return l.inner.Done()
-}
-
-func (l *lazy) Err() error {
-	if l.inner != nil {
-		return l.inner.Err()
-	}
-	return l.Context.Err()
+	return left, nil
 }
 
 // encode puts a signal into a Watermill message: the body is the payload, the

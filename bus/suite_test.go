@@ -9,7 +9,9 @@ import (
 	"witan/bus"
 )
 
-// TestWatermillSuite runs Watermill's universal suite with guaranteed order.
+// TestWatermillSuite runs Watermill's universal suite with guaranteed order. It
+// leaves out by itself what asks for more than one process has: consumer groups,
+// a service to restart, and messages that outlive the closed instance.
 func TestWatermillSuite(t *testing.T) {
 	tests.TestPubSub(t, tests.Features{
 		ConsumerGroups:                      false,

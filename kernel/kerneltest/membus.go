@@ -13,6 +13,9 @@ type Bus struct {
 	mu     sync.Mutex
 	subs   []*memSub // guarded by mu
 	closed bool      // guarded by mu
+
+	ctx    context.Context // of the handlers; ends with Close
+	giveUp context.CancelFunc
 }
 
 type memSub struct {
@@ -25,7 +28,11 @@ type memSub struct {
 }
 
 // NewBus returns an open bus.
-func NewBus() *Bus { return &Bus{} }
+func NewBus() *Bus {
+	b := &Bus{}
+	b.ctx, b.giveUp = context.WithCancel(context.Background())
+	return b
+}
 
 // Publish implements kernel.Bus.
 func (b *Bus) Publish(ctx context.Context, s kernel.Signal) error {
@@ -55,16 +62,19 @@ func (b *Bus) Subscribe(topic string, h func(context.Context, kernel.Signal)) (f
 	sub := &memSub{topic: topic, done: make(chan struct{})}
 	sub.cond = sync.NewCond(&sub.mu)
 	b.subs = append(b.subs, sub)
-	go sub.loop(h)
+	go sub.loop(b.ctx, h)
 	return func() {
 		b.mu.Lock()
-		b.subs = slices.DeleteFunc(b.subs, func(s *memSub) bool { return s == sub })
+		if !b.closed { // Close counts what its subscriptions hold
+			b.subs = slices.DeleteFunc(b.subs, func(s *memSub) bool { return s == sub })
+		}
 		b.mu.Unlock()
 		sub.end()
+		<-sub.done
 	}, nil
 }
 
-func (s *memSub) loop(h func(context.Context, kernel.Signal)) {
+func (s *memSub) loop(ctx context.Context, h func(context.Context, kernel.Signal)) {
 	defer close(s.done)
 	for {
 		s.mu.Lock()
@@ -78,7 +88,7 @@ func (s *memSub) loop(h func(context.Context, kernel.Signal)) {
 		sig := s.queue[0]
 		s.queue = s.queue[1:]
 		s.mu.Unlock()
-		h(context.Background(), sig)
+		h(ctx, sig)
 	}
 }
 
@@ -87,19 +97,30 @@ func (s *memSub) end() {
 	s.stop = true
 	s.mu.Unlock()
 	s.cond.Signal()
-	<-s.done
 }
 
 // Close implements kernel.Bus.
 func (b *Bus) Close(ctx context.Context) (int, error) {
 	b.mu.Lock()
-	subs := b.subs
-	b.subs, b.closed = nil, true
+	b.closed = true
+	subs := b.subs // no longer changed
 	b.mu.Unlock()
+	defer b.giveUp()
 	left := 0
+	var err error
 	for _, s := range subs {
 		s.end()
-		left += len(s.queue)
 	}
-	return left, nil
+	for _, s := range subs {
+		select {
+		case <-s.done:
+		case <-ctx.Done():
+			left++ // the handler has it
+			err = kernel.E("kerneltest.Close", kernel.Timeout, ctx.Err(), "a handler is still running")
+		}
+		s.mu.Lock()
+		left += len(s.queue)
+		s.mu.Unlock()
+	}
+	return left, err
 }
