@@ -8,7 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+
+	"github.com/dgraph-io/badger/v4"
 
 	"witan/kernel"
 )
@@ -72,18 +75,44 @@ func checkTails(dir string, known map[string]sealed) error {
 	if err != nil {
 		return err
 	}
+	live := listed(dir)
 	for _, path := range paths {
+		// A kill may leave a half-written table that the manifest does not
+		// name yet: Badger removes it, its content is still in a log.
+		if id, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(path), ".sst"), 10, 64); err == nil && live != nil && !live[id] {
+			continue
+		}
 		b, err := tableTail(path)
 		if err != nil {
 			return DiskError("db.Open", dir, err)
 		}
 		f, ok := known[filepath.Base(path)]
-		if ok && f.Tail != crc32.Checksum(b, castagnoli) || !ok && !indexHolds(path, b) {
+		// A list may be older than a table that got a number again: what matters then is that the table holds.
+		if (!ok || f.Tail != crc32.Checksum(b, castagnoli)) && !indexHolds(path, b) {
 			return kernel.E("db.Open", kernel.Corrupt, nil, "the table %s is damaged", path).
 				WithNext("run witan check; restore from a backup; nothing was changed")
 		}
 	}
 	return nil
+}
+
+// listed are the tables that the manifest names; nil where it cannot be read,
+// which Badger will say better.
+func listed(dir string) map[uint64]bool {
+	f, err := os.Open(filepath.Join(dir, "db", badger.ManifestFilename))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	m, _, err := badger.ReplayManifestFile(f, 0, badger.DefaultOptions(""))
+	if err != nil {
+		return nil
+	}
+	live := make(map[uint64]bool, len(m.Tables))
+	for id := range m.Tables {
+		live[id] = true
+	}
+	return live
 }
 
 // indexHolds checks the end of a table that no list names: index, its length,
