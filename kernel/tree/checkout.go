@@ -157,19 +157,30 @@ func clear(dir, name string) error {
 	return failed(os.RemoveAll(filepath.Join(at, parts[len(parts)-1])), name)
 }
 
-// WriteFile makes one file or link of content, replacing what is there.
-func WriteFile(path string, kind byte, content []byte) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return failed(err, filepath.Base(path))
+// remove takes a file away, and the folders that it leaves empty, as git does.
+// Behind something that is no folder there is no such file.
+func remove(dir, name string) error {
+	at := dir
+	parts := strings.Split(filepath.FromSlash(name), string(filepath.Separator))
+	for i, part := range parts {
+		at = filepath.Join(at, part)
+		fi, err := os.Lstat(at)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return failed(err, name)
+		case i < len(parts)-1 && !fi.IsDir():
+			return nil
+		}
 	}
-	var err error
-	switch kind {
-	case Link:
-		err = os.Symlink(string(content), path)
-	case Exec:
-		err = os.WriteFile(path, content, 0o755)
-	default:
-		err = os.WriteFile(path, content, 0o644)
+	if err := os.RemoveAll(at); err != nil {
+		return failed(err, name)
 	}
-	return failed(err, filepath.Base(path))
+	for at = filepath.Dir(at); at != dir; at = filepath.Dir(at) {
+		if os.Remove(at) != nil {
+			return nil // it is not empty
+		}
+	}
+	return nil
 }

@@ -16,7 +16,7 @@ const maxGitOutput = 64 << 20
 // gitArgs keep git from locking, paging and running what the repository names:
 // it may come from anywhere. What the person set up in their own configuration
 // (filters such as LFS, excludes) stays in force.
-var gitArgs = []string{"git", "--no-optional-locks", "--no-pager", "--literal-pathspecs",
+var gitArgs = []string{"git", "--no-optional-locks", "--no-pager",
 	"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-c", "core.quotePath=false",
 	"-c", "core.sshCommand=false", "-c", "protocol.allow=never", "-c", "submodule.recurse=false", "-c", "fetch.recurseSubmodules=false"}
 
@@ -108,6 +108,7 @@ func gitFailed(r kernel.CommandResult) error {
 // repository at ws.Path gives the commit, and its index is not touched: git gets
 // another, beside dir, for as long as it takes.
 func Materialise(ctx context.Context, run kernel.Runner, p kernel.Packs, ws kernel.Workspace, dir string) (string, error) {
+	dir = filepath.Clean(dir)
 	switch ws.Kind {
 	case "folder":
 		return dir, Checkout(ctx, p, ws.Tree, dir)
@@ -115,10 +116,8 @@ func Materialise(ctx context.Context, run kernel.Runner, p kernel.Packs, ws kern
 		if err := commit(ctx, run, ws, dir); err != nil {
 			return "", err
 		}
-		for _, d := range ws.Dirty {
-			if err := overlay(ctx, p, d, dir); err != nil {
-				return "", err
-			}
+		if err := overlay(ctx, p, ws.Dirty, dir); err != nil {
+			return "", err
 		}
 		if ws.Sub == "" {
 			return dir, nil
@@ -160,14 +159,31 @@ func commit(ctx context.Context, run kernel.Runner, ws kernel.Workspace, dir str
 	return nil
 }
 
-// overlay writes one file that differed from the commit.
-func overlay(ctx context.Context, p kernel.Packs, d kernel.DirtyFile, dir string) error {
-	name := DecodePath(d.Path)
-	to, err := local(dir, name)
-	if err != nil {
-		return err
+// overlay writes the files that differed from the commit. What was deleted goes
+// first: a file may be where a folder was.
+func overlay(ctx context.Context, p kernel.Packs, dirty []kernel.DirtyFile, dir string) error {
+	for _, deleted := range []bool{true, false} {
+		for _, d := range dirty {
+			if d.Hash.IsZero() != deleted {
+				continue
+			}
+			name := DecodePath(d.Path)
+			to, err := local(dir, name)
+			if err == nil && deleted {
+				err = remove(dir, name)
+			} else if err == nil {
+				err = replace(ctx, p, d, dir, to, name)
+			}
+			if err != nil {
+				return err
+			}
+		}
 	}
-	if err := clear(dir, name); err != nil || d.Hash.IsZero() { // no hash: it was deleted
+	return nil
+}
+
+func replace(ctx context.Context, p kernel.Packs, d kernel.DirtyFile, dir, to, name string) error {
+	if err := clear(dir, name); err != nil {
 		return err
 	}
 	e := Entry{Type: File, Hash: d.Hash, Size: d.Bytes}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -357,12 +358,15 @@ func TestStoreFaults(t *testing.T) {
 // failing lets one call fail. A failed Get of an old node is made good by reading.
 type failing struct {
 	kernel.Packs
-	left     int
 	err      error
+	mu       sync.Mutex
+	left     int // guarded by mu, as forgiven
 	forgiven bool
 }
 
 func (f *failing) fail() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.left--; f.left == 0 {
 		return f.err
 	}
@@ -379,7 +383,9 @@ func (f *failing) Begin(c context.Context) (kernel.PackWriter, error) {
 
 func (f *failing) Get(c context.Context, d kernel.Digest) ([]byte, error) {
 	if err := f.fail(); err != nil {
+		f.mu.Lock()
 		f.forgiven = true
+		f.mu.Unlock()
 		return nil, err
 	}
 	return f.Packs.Get(c, d)

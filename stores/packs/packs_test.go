@@ -132,8 +132,8 @@ func read(t *testing.T, path string) []byte {
 // Every single byte of pack files and caches counts.
 func TestEveryFlipIsNamed(t *testing.T) {
 	each(t, func(t *testing.T, s store) {
-		s.bulk(t, []byte("first"), random(1, 300), bytes.Repeat([]byte("text "), 100), nil)
-		if err := s.SaveStat(ctx, "/w", random(2, 200)); err != nil {
+		s.bulk(t, []byte("first"), random(1, 60), bytes.Repeat([]byte("text "), 100), nil)
+		if err := s.SaveStat(ctx, "/w", random(2, 40)); err != nil {
 			t.Fatal(err)
 		}
 		if bad := check(t, s); len(bad) > 0 {
