@@ -9,6 +9,8 @@ type Operation struct {
 	Kind  string // ACP's tool kinds: read, edit, delete, move, search, execute, think, fetch, other
 	Title string
 	Paths []string // resolved
+
+	Command string // of an execute, as far as the agent shows it
 }
 
 // Option is an answer that the agent offered.
@@ -24,6 +26,7 @@ type Decision struct {
 	Allow  bool
 	Option string
 	Why    string
+	By     string // "policy", or who decided
 }
 
 // harmless are the kinds without side effects.
@@ -32,7 +35,7 @@ var harmless = []string{"read", "search", "think", "fetch"}
 // Decide answers for a turn that may write or not. An option that was not
 // offered is never chosen; among several of a kind the first is taken.
 func Decide(write bool, op Operation, offered []Option) Decision {
-	d := Decision{Allow: write || slices.Contains(harmless, op.Kind), Why: "read_only_turn"}
+	d := Decision{Allow: write || slices.Contains(harmless, op.Kind), Why: "read_only_turn", By: "policy"}
 	kinds := []string{"reject_once", "reject_always"}
 	if d.Allow {
 		kinds, d.Why = []string{"allow_once"}, "no_side_effect"

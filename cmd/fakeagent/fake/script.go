@@ -1,35 +1,58 @@
-// Package fake is a scripted agent that speaks ACP on stdin and stdout. It
-// does what a JSON script says, good and bad, so that tests need no real agent.
+// Package fake is a scripted agent for tests that need no real one. It speaks ACP
+// on stdin and stdout, or plain text, and does what a JSON script says, good and bad.
 //
 //	fakeagent SCRIPT.json
+//	fakeagent --text SCRIPT.json [PROMPT]
 //
-// A script is {"log": FILE, "load": bool, "rules": [{"match": TEXT, "steps": […]}], "steps": […]}.
-// A prompt is answered by the first rule whose match it contains, else by steps.
-// Each prompt is appended to log as one JSON line {"session", "prompt", "pid"}.
+// With --text the prompt is PROMPT or else the whole of stdin, and the answer is
+// what is printed; steps that have no meaning there do nothing.
+//
+// A script is an object:
+//
+//	"rules": [{"match": TEXT, "steps": […]}], "steps": […]
+//	                        a prompt is answered by the first rule whose match it contains, else by steps
+//	"name": TEXT            what the agent calls itself
+//	"log": FILE             each prompt is appended as one JSON line {"session", "prompt", "pid"}
+//	"load": true            sessions can be loaded; one with "gone" in its id cannot. "replay": TEXT is what
+//	                        a loaded session says again
+//	"modes": {…}            modes that session/new offers
+//	"banner": TEXT          printed before anything else
+//	"no_init": true         initialize is never answered; "version": N the version it is answered with
+//	"auth": true            session/new wants a sign-in
+//	"blind": true           nothing is read any more once a session is open
+//
 // A step is an object with one of these keys:
 //
 //	"text": TEXT            a chunk of the answer
-//	"bytes": N              the answer in single bytes of TEXT under "of"
+//	"bytes": N              a chunk in single bytes of the text under "of"
 //	"thought": TEXT         a thought chunk
 //	"tool": {"id","kind","title","status"}   a tool call or its update
-//	"permission": {"kind","title","path","options":[{"optionId","kind","name"}],"id"}  asks; the answer becomes text
+//	"permission": {"kind","title","path","command","options":[{"optionId","kind","name"}],"id","call"}
+//	                        asks; the answer becomes text. "then": {OPTION: […], "cancelled": […]} are steps
+//	                        that follow the answer. "id" and "call" repeat those of another request
 //	"write": {"path","by": "self"|"child"|"setsid"}  tries to write; the result becomes text
+//	"save": {"path","text"} asks the client to write a file; "open": PATH asks it to read one. The result becomes text
 //	"tree": N               starts N descendants in sessions of their own, deaf to signals; their pids become text,
-//	                        and lines of the file under "pids", if there is one
+//	                        and lines of the file under "pids", if there is one. "hold": true: each holds the
+//	                        working directory and a TCP port, which becomes text
 //	"flood": N              N text chunks
 //	"usage": {…}            the usage of the turn
 //	"receipt": {…}          a receipt at the end of the text
 //	"echo": true            the turn block as text
-//	"raw": TEXT             as it is on stdout; "stderr": TEXT likewise
+//	"raw": TEXT             as it is on stdout; "raw64": BASE64 likewise, any bytes
+//	"stderr": TEXT          as it is on stderr; "stderr64": BASE64 likewise, byte by byte
 //	"line": N               a tool update whose line has N bytes
 //	"request": METHOD       an unknown request; "notify": METHOD an unknown notification
 //	"wait_file": FILE       waits until FILE exists; "touch": FILE makes it
-//	"hang": true            nothing more, for ever; "heartbeat": true the same with usage updates
-//	"deaf": true            from here on cancel and SIGTERM are ignored
+//	"delay_ms": N           waits; prefer wait_file
+//	"until_cancel": true    waits until the client cancels, and goes on
+//	"hang": true            nothing more, for ever; "heartbeat": true the same with usage updates, every "every_ms"
+//	"deaf": true            from here on cancel and signals are ignored; "ignore_cancel", "ignore_sigterm" one of them
 //	"error": {"code","message"}  the prompt fails with it
 //	"stop": REASON          the turn ends with this reason instead of end_turn
 //	"exit": N               the process exits; "crash": true it kills itself
 //	"late": true            the turn is answered twice
+//	"unanswered": true      the turn is never answered
 package fake
 
 import (
@@ -39,12 +62,16 @@ import (
 )
 
 type script struct {
-	Log     string `json:"log"`
-	Load    bool   `json:"load"`
-	NoInit  bool   `json:"no_init"` // never answers initialize
-	Banner  string `json:"banner"`  // printed before anything else
-	Version int    `json:"version"` // of the protocol; 0 = 1
-	Auth    bool   `json:"auth"`    // session/new asks for a sign-in
+	Name    string          `json:"name"`
+	Log     string          `json:"log"`
+	Load    bool            `json:"load"`
+	Replay  string          `json:"replay"`
+	Modes   json.RawMessage `json:"modes"`
+	Blind   bool            `json:"blind"`
+	NoInit  bool            `json:"no_init"` // never answers initialize
+	Banner  string          `json:"banner"`  // printed before anything else
+	Version int             `json:"version"` // of the protocol; 0 = 1
+	Auth    bool            `json:"auth"`    // session/new asks for a sign-in
 	Rules   []struct {
 		Match string `json:"match"`
 		Steps []step `json:"steps"`
@@ -62,33 +89,52 @@ type step struct {
 	Write      *write          `json:"write"`
 	Tree       int             `json:"tree"`
 	PIDs       string          `json:"pids"`
+	Hold       bool            `json:"hold"`
+	Save       *save           `json:"save"`
+	Open       string          `json:"open"`
 	Flood      int             `json:"flood"`
 	Usage      json.RawMessage `json:"usage"`
 	Receipt    json.RawMessage `json:"receipt"`
 	Echo       bool            `json:"echo"`
 	Raw        *string         `json:"raw"`
+	Raw64      []byte          `json:"raw64"`
 	Stderr     string          `json:"stderr"`
+	Stderr64   []byte          `json:"stderr64"`
 	Line       int             `json:"line"`
 	Request    string          `json:"request"`
 	Notify     string          `json:"notify"`
 	WaitFile   string          `json:"wait_file"`
 	Touch      string          `json:"touch"`
+	DelayMS    int             `json:"delay_ms"`
+	Cancel     bool            `json:"until_cancel"`
 	Hang       bool            `json:"hang"`
 	Heartbeat  bool            `json:"heartbeat"`
+	EveryMS    int             `json:"every_ms"`
 	Deaf       bool            `json:"deaf"`
+	NoCancel   bool            `json:"ignore_cancel"`
+	NoTerm     bool            `json:"ignore_sigterm"`
 	Error      json.RawMessage `json:"error"`
 	Stop       string          `json:"stop"`
 	Exit       *int            `json:"exit"`
 	Crash      bool            `json:"crash"`
 	Late       bool            `json:"late"`
+	Unanswered bool            `json:"unanswered"`
 }
 
 type permission struct {
-	Kind    string          `json:"kind"`
-	Title   string          `json:"title"`
-	Path    string          `json:"path"`
-	ID      string          `json:"id"`
-	Options json.RawMessage `json:"options"`
+	Kind    string            `json:"kind"`
+	Title   string            `json:"title"`
+	Path    string            `json:"path"`
+	Command string            `json:"command"`
+	ID      string            `json:"id"`
+	Call    string            `json:"call"`
+	Options json.RawMessage   `json:"options"`
+	Then    map[string][]step `json:"then"`
+}
+
+type save struct {
+	Path string `json:"path"`
+	Text string `json:"text"`
 }
 
 type write struct {

@@ -1,0 +1,170 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"witan/kernel"
+	"witan/kernel/policy"
+	"witan/stages/invoke/turn"
+)
+
+// request is what an agent asks for. Some show a tool call only here.
+type request struct {
+	Call struct {
+		ID    string `json:"toolCallId"`
+		Title string `json:"title"`
+		Kind  string `json:"kind"`
+		Input struct {
+			Command any `json:"command"` // one line, or a list of words
+		} `json:"rawInput"`
+		Locations []struct {
+			Path string `json:"path"`
+		} `json:"locations"`
+	} `json:"toolCall"`
+	Options []struct {
+		ID   string `json:"optionId"`
+		Kind string `json:"kind"`
+		Name string `json:"name"`
+	} `json:"options"`
+}
+
+// question is a request that was asked, once or again.
+type question struct {
+	done   chan struct{}
+	answer any // after done
+}
+
+var cancelled = map[string]any{"outcome": map[string]any{"outcome": "cancelled"}}
+
+// permission answers a request. The same request of the same tool call is one
+// question with one decision, however often it arrives.
+func (j *job) permission(ctx context.Context, params json.RawMessage) (any, error) {
+	var p request
+	if err := json.Unmarshal(params, &p); err != nil {
+		return nil, errMalformed
+	}
+	key := kernel.Sum(params)
+	j.mu.Lock()
+	q, again := j.asked[key]
+	if !again {
+		q = &question{done: make(chan struct{})}
+		j.asked[key] = q
+	}
+	j.mu.Unlock()
+	if !again {
+		q.answer = j.decide(ctx, p)
+		close(q.done)
+	}
+	select {
+	case <-q.done:
+		return q.answer, nil
+	case <-ctx.Done():
+		return cancelled, nil
+	}
+}
+
+// decide makes one decision; it is on record before its answer leaves.
+func (j *job) decide(ctx context.Context, p request) any {
+	if j.ctx.Err() != nil {
+		return cancelled
+	}
+	j.r.Tool(turn.Tool{ID: p.Call.ID, Kind: p.Call.Kind, Title: p.Call.Title, Status: "pending"})
+	op, asked := j.operation(p)
+	var offered []policy.Option
+	for _, o := range p.Options {
+		offered = append(offered, policy.Option{ID: o.ID, Kind: o.Kind, Name: o.Name})
+	}
+	d := j.choose(ctx, op, offered)
+	if d.Option != "" && !slices.ContainsFunc(offered, func(o policy.Option) bool { return o.ID == d.Option }) {
+		d.Allow, d.Option = false, ""
+	}
+	word := "reject"
+	if d.Allow && d.Option != "" {
+		word = "allow"
+	}
+	body := kernel.PermissionBody{Asked: j.r.Line(asked), Resolved: j.r.Line(strings.Join(op.Paths, ", ")), Decision: word, By: d.By, Kind: j.r.Line(op.Kind)}
+	if err := j.env.Note(context.WithoutCancel(ctx), kernel.PermissionRec, body); err != nil || d.Option == "" || j.ctx.Err() != nil {
+		return cancelled
+	}
+	return map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": d.Option}}
+}
+
+// choose decides by policy, or asks who decides; nobody is asked longer than the
+// turn lasts.
+func (j *job) choose(ctx context.Context, op policy.Operation, offered []policy.Option) policy.Decision {
+	if j.a.cfg.Decide == nil {
+		return policy.Decide(j.req.Turn.Write, op, offered)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(j.ctx, cancel)()
+	defer j.r.Ask()()
+	d := j.a.cfg.Decide(ctx, j.env, j.req.Turn, op, offered)
+	if ctx.Err() != nil {
+		d = policy.Decision{}
+	}
+	if d.By == "" {
+		d.By = "policy"
+	}
+	return d
+}
+
+// operation normalises a request, and says what was asked for in the agent's words.
+func (j *job) operation(p request) (op policy.Operation, asked string) {
+	op = policy.Operation{Kind: p.Call.Kind, Title: p.Call.Title}
+	asked = p.Call.Title
+	for _, l := range p.Call.Locations {
+		asked = l.Path
+		op.Paths = append(op.Paths, resolve(j.req.Workspace, l.Path))
+	}
+	switch c := p.Call.Input.Command.(type) {
+	case string:
+		op.Command = c
+	case []any:
+		var words []string
+		for _, w := range c {
+			if s, ok := w.(string); ok {
+				words = append(words, s)
+			}
+		}
+		op.Command = strings.Join(words, " ")
+	}
+	if op.Command != "" {
+		asked = op.Command
+	}
+	return op, asked
+}
+
+// resolve gives the path a file system would end at, also for what is not there
+// yet: of the deepest part that is, and of a link that leads to nothing.
+func resolve(dir, path string) string {
+	const maxLinks = 40
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	path = filepath.Clean(path)
+	rest, links := "", 0
+	for at := path; ; {
+		if r, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(r, rest)
+		}
+		if to, err := os.Readlink(at); err == nil && links < maxLinks {
+			links++
+			if !filepath.IsAbs(to) {
+				to = filepath.Join(filepath.Dir(at), to)
+			}
+			at = filepath.Clean(to)
+			continue
+		}
+		up := filepath.Dir(at)
+		if up == at {
+			return path
+		}
+		at, rest = up, filepath.Join(filepath.Base(at), rest)
+	}
+}
