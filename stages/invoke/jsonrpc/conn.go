@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,13 +13,11 @@ import (
 	"sync"
 )
 
-// DefaultLimit bounds one line, in bytes.
-const DefaultLimit = 16 << 20
+const maxRequests = 64 // of the other side at the same time, until their answers are written
 
-const maxRequests = 64 // of the other side at the same time
-
-// Handler is what the other side can call. Both may be called from the reading
-// goroutine's order: Notify one after the other, Request each in its own goroutine.
+// Handler is what the other side can call. Notify is called one after the other
+// and must not wait for a Call; Request each in its own goroutine, whose context
+// ends with the connection.
 type Handler interface {
 	Notify(method string, params json.RawMessage)
 	Request(ctx context.Context, method string, params json.RawMessage) (any, error)
@@ -26,33 +25,14 @@ type Handler interface {
 
 // Options of New.
 type Options struct {
-	Limit int               // bytes of a line; 0 = DefaultLimit
-	Noise func(line []byte) // what is no message; must not keep line
-	Late  func(id string)   // a response to an id already settled
+	Limit    int                           // bytes of a line; 0 = DefaultLimit
+	Noise    func(line []byte)             // what is no message; must not keep line
+	Late     func(id string)               // a response to an id already settled
+	Repaired func(sum [32]byte, bytes int) // a line held bytes that are no UTF-8; SHA-256 of the line as it came, without its end
 }
 
-// Error is a JSON-RPC error of the other side. Code is 0 when it was no number.
-type Error struct {
-	Code    int             `json:"code"`
-	Message string          `json:"message"`
-	Data    json.RawMessage `json:"data,omitempty"`
-}
-
-func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
-
-// NotFound is the answer to a method that a Handler does not have.
-func NotFound(method string) *Error {
-	return &Error{Code: -32601, Message: "method not found: " + method}
-}
-
-// LineError says that a line was over the limit.
-type LineError struct{ Bytes, Limit int64 }
-
-func (e *LineError) Error() string {
-	return fmt.Sprintf("a line of %d bytes is over the limit of %d", e.Bytes, e.Limit)
-}
-
-// Reasons why a connection fails closed.
+// Reasons why a connection fails closed. A message that the end of input cut off
+// is ErrMalformed and io.ErrUnexpectedEOF.
 var (
 	ErrMalformed = errors.New("malformed message")
 	ErrUnknownID = errors.New("response to an id that was never used")
@@ -61,16 +41,14 @@ var (
 
 // Conn is one side of a connection.
 type Conn struct {
-	w      io.Writer
 	h      Handler
 	opt    Options
-	ctx    context.Context
+	out    *queue
+	ctx    context.Context // ends with the reading
 	cancel context.CancelCauseFunc
 	slots  chan struct{}
-	wg     sync.WaitGroup
+	wg     sync.WaitGroup // requests of the other side
 	done   chan struct{}
-
-	wmu sync.Mutex // one message at a time
 
 	mu    sync.Mutex
 	next  int64                  // guarded by mu
@@ -78,16 +56,8 @@ type Conn struct {
 	err   error                  // guarded by mu; why it ended
 }
 
-type message struct {
-	ID     json.RawMessage `json:"id"`
-	Method *string         `json:"method"`
-	Params json.RawMessage `json:"params"`
-	Result json.RawMessage `json:"result"`
-	Error  json.RawMessage `json:"error"`
-}
-
 // New starts reading. The connection ends with r, with Close, or with an error;
-// closing what is behind r is the caller's.
+// closing what is behind r and w is the caller's.
 func New(r io.Reader, w io.Writer, h Handler, opt Options) *Conn {
 	if opt.Limit <= 0 {
 		opt.Limit = DefaultLimit
@@ -98,13 +68,22 @@ func New(r io.Reader, w io.Writer, h Handler, opt Options) *Conn {
 	if opt.Late == nil {
 		opt.Late = func(string) {}
 	}
-	c := &Conn{w: w, h: h, opt: opt, slots: make(chan struct{}, maxRequests), done: make(chan struct{}), calls: map[int64]chan message{}}
+	if opt.Repaired == nil {
+		opt.Repaired = func([32]byte, int) {}
+	}
+	c := &Conn{h: h, opt: opt, out: newQueue(w), slots: make(chan struct{}, maxRequests), done: make(chan struct{}), calls: map[int64]chan message{}}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
+	written := make(chan struct{})
 	go func() {
-		err := c.read(bufio.NewReaderSize(r, 64<<10))
-		c.fail(err)
+		defer close(written)
+		c.out.run()
+	}()
+	go func() {
+		defer close(c.done)
+		c.fail(c.read(r))
 		c.wg.Wait()
-		close(c.done)
+		c.out.close()
+		<-written
 	}()
 	return c
 }
@@ -118,7 +97,7 @@ func (c *Conn) fail(err error) {
 	c.cancel(err)
 }
 
-// Done is closed when nothing is read any more.
+// Done is closed when nothing is read or written any more.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
 // Err is why the connection ended: io.EOF when the other side closed it.
@@ -128,19 +107,25 @@ func (c *Conn) Err() error {
 	return c.err
 }
 
-// Close ends all calls; reading ends when r does.
+// Close ends all calls; reading and writing end when their streams do.
 func (c *Conn) Close() { c.fail(ErrClosed) }
 
+// mark may stand in front of a text.
+var mark = []byte("\xef\xbb\xbf")
+
 // read handles one line after the other.
-func (c *Conn) read(r *bufio.Reader) error {
-	first := true
+func (c *Conn) read(r io.Reader) error {
+	in := lines{r: bufio.NewReaderSize(r, 64<<10), limit: int64(c.opt.Limit), count: max(countLimit, int64(c.opt.Limit))}
 	for {
-		line, err := readLine(r, c.opt.Limit)
-		if first {
-			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
-			first = false
+		line, err := in.next()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
 		}
-		if herr := c.line(bytes.TrimSpace(line)); herr != nil {
+		fixed, bad := repair(line)
+		if bad > 0 {
+			c.opt.Repaired(sha256.Sum256(line), bad)
+		}
+		if herr := c.line(bytes.TrimSpace(bytes.TrimPrefix(fixed, mark)), err != nil); herr != nil {
 			return herr
 		}
 		if err != nil {
@@ -152,52 +137,29 @@ func (c *Conn) read(r *bufio.Reader) error {
 	}
 }
 
-// readLine reads up to a line end. Behind the limit it counts and keeps nothing.
-func readLine(r *bufio.Reader, limit int) ([]byte, error) {
-	var line []byte
-	total := int64(0)
-	for {
-		part, err := r.ReadSlice('\n')
-		total += int64(len(part))
-		if total <= int64(limit)+1 {
-			line = append(line, part...)
-		} else {
-			line = nil
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
-		if total > int64(limit)+1 {
-			return nil, &LineError{total, int64(limit)}
-		}
-		return line, err
-	}
-}
-
-// line handles the values of one line.
-func (c *Conn) line(line []byte) error {
-	if len(line) == 0 {
-		return nil
-	}
-	if line[0] != '{' {
+// line handles the values of one line; last says that the input ended with it.
+func (c *Conn) line(line []byte, last bool) error {
+	if len(line) > 0 && line[0] != '{' {
 		c.opt.Noise(line)
 		return nil
 	}
-	dec := json.NewDecoder(bytes.NewReader(line))
-	for {
+	for rest := line; len(rest) > 0; {
+		n := object(rest)
 		var m message
-		err := dec.Decode(&m)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
+		err := json.Unmarshal(rest[:n], &m)
+		if n == 0 || err != nil {
 			c.opt.Noise(line)
+			if n == 0 && last && rest[0] == '{' {
+				return fmt.Errorf("%w: %w", ErrMalformed, io.ErrUnexpectedEOF)
+			}
 			return fmt.Errorf("%w: %v", ErrMalformed, err)
 		}
 		if err := c.message(m); err != nil {
 			return err
 		}
+		rest = bytes.TrimSpace(rest[n:])
 	}
+	return nil
 }
 
 func (c *Conn) message(m message) error {
@@ -213,6 +175,8 @@ func (c *Conn) message(m message) error {
 	return nil
 }
 
+// request waits for a free slot: a side that asks without reading its answers is
+// not read either.
 func (c *Conn) request(m message) {
 	select {
 	case c.slots <- struct{}{}:
@@ -220,119 +184,79 @@ func (c *Conn) request(m message) {
 		return
 	}
 	c.wg.Go(func() {
-		defer func() { <-c.slots }()
 		res, err := c.h.Request(c.ctx, *m.Method, m.Params)
-		out := map[string]any{"jsonrpc": "2.0", "id": m.ID}
-		var e *Error
-		switch {
-		case errors.As(err, &e):
-			out["error"] = e
-		case err != nil:
-			out["error"] = &Error{Code: -32603, Message: err.Error()}
-		default:
-			out["result"] = res
+		line, err := answer(m.ID, res, err)
+		if err != nil {
+			line, _ = answer(m.ID, nil, fmt.Errorf("the result cannot be encoded: %w", err)) // a text can
 		}
-		_ = c.send(out) // a side that is gone needs no answer
+		c.out.add(line, func() { <-c.slots })
 	})
 }
 
 func (c *Conn) response(m message) error {
 	id, err := strconv.ParseInt(string(m.ID), 10, 64)
 	c.mu.Lock()
-	ch, ok := c.calls[id]
 	known := err == nil && id > 0 && id <= c.next
+	ch := c.calls[id]
 	delete(c.calls, id)
+	if ch != nil {
+		ch <- m // has room; under the lock, so that Call finds it or is found
+	}
 	c.mu.Unlock()
 	switch {
 	case !known:
 		return fmt.Errorf("%w: %.60s", ErrUnknownID, m.ID)
-	case !ok:
-		c.opt.Late(string(m.ID))
-		return nil
 	case ch == nil:
-		c.opt.Late(string(m.ID)) // its caller went away
-		return nil
+		c.opt.Late(string(m.ID)) // settled before, or its caller went away
 	}
-	ch <- m
 	return nil
 }
 
-func (c *Conn) send(v any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+// Notify sends a notification. It does not wait until that is read.
+func (c *Conn) Notify(method string, params any) error {
+	line, err := encode(map[string]any{"jsonrpc": "2.0", "method": method, "params": params})
+	if err != nil {
 		return err
 	}
-	c.wmu.Lock()
-	defer c.wmu.Unlock()
-	_, err := c.w.Write(b.Bytes())
-	return err
-}
-
-// Notify sends a notification.
-func (c *Conn) Notify(method string, params any) error {
-	return c.send(map[string]any{"jsonrpc": "2.0", "method": method, "params": params})
+	if c.ctx.Err() != nil {
+		return c.Err()
+	}
+	c.out.add(line, nil)
+	return nil
 }
 
 // Call sends a request and waits for its result. *Error is the other side's
-// refusal; any other error means that the connection or ctx ended.
+// refusal; any other error means that the connection or ctx ended. A request
+// that was given up is still sent.
 func (c *Conn) Call(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	ch := make(chan message, 1)
 	c.mu.Lock()
 	c.next++
 	id := c.next
+	c.mu.Unlock()
+	line, err := encode(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
 	c.calls[id] = ch
 	c.mu.Unlock()
-	if err := c.send(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params}); err != nil {
-		select { // what ended the reading says more than a broken pipe
-		case <-c.ctx.Done():
-			return nil, c.Err()
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-c.done:
-			return nil, c.Err()
-		}
-	}
+	c.out.add(line, nil)
 	select {
 	case m := <-ch:
 		return result(m)
 	case <-ctx.Done():
-		c.mu.Lock()
-		if _, ok := c.calls[id]; ok {
-			c.calls[id] = nil
-		}
-		c.mu.Unlock()
-		return nil, context.Cause(ctx)
+		err = context.Cause(ctx)
 	case <-c.ctx.Done():
-		select {
-		case m := <-ch:
-			return result(m)
-		default:
-			return nil, c.Err()
-		}
+		err = c.Err()
 	}
-}
-
-// result decodes a response; in the wild error.code may be a text.
-func result(m message) (json.RawMessage, error) {
-	if len(m.Error) == 0 || string(m.Error) == "null" {
-		return m.Result, nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case m := <-ch: // it was quicker
+		return result(m)
+	default:
+		c.calls[id] = nil
+		return nil, err
 	}
-	var loose struct {
-		Code    any             `json:"code"`
-		Message string          `json:"message"`
-		Data    json.RawMessage `json:"data"`
-	}
-	e := &Error{Message: "unreadable error"}
-	if err := json.Unmarshal(m.Error, &loose); err == nil {
-		e.Message, e.Data = loose.Message, loose.Data
-		switch v := loose.Code.(type) {
-		case float64:
-			e.Code = int(v)
-		case string:
-			e.Code, _ = strconv.Atoi(v)
-		}
-	}
-	return nil, e
 }
