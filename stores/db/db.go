@@ -108,7 +108,7 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	}
 	d.log = o.Log
 	d.merge()
-	if err := writeOpenList(o.Dir, known); err != nil {
+	if err := d.writeOpenList(known); err != nil {
 		return nil, errors.Join(DiskError(op, o.Dir, err), d.DB.Close())
 	}
 	return d, nil

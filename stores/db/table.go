@@ -75,11 +75,9 @@ func checkTails(dir string, known map[string]sealed) error {
 	if err != nil {
 		return err
 	}
-	live := listed(dir)
+	live := readTables(dir)
 	for _, path := range paths {
-		// A kill may leave a half-written table that the manifest does not
-		// name yet: Badger removes it, its content is still in a log.
-		if id, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(path), ".sst"), 10, 64); err == nil && live != nil && !live[id] {
+		if live.unfinished(filepath.Base(path)) {
 			continue
 		}
 		b, err := tableTail(path)
@@ -87,8 +85,7 @@ func checkTails(dir string, known map[string]sealed) error {
 			return DiskError("db.Open", dir, err)
 		}
 		f, ok := known[filepath.Base(path)]
-		// A list may be older than a table that got a number again: what matters then is that the table holds.
-		if (!ok || f.Tail != crc32.Checksum(b, castagnoli)) && !indexHolds(path, b) {
+		if ok && f.Tail != crc32.Checksum(b, castagnoli) || !ok && !indexHolds(path, b) {
 			return kernel.E("db.Open", kernel.Corrupt, nil, "the table %s is damaged", path).
 				WithNext("run witan check; restore from a backup; nothing was changed")
 		}
@@ -96,9 +93,11 @@ func checkTails(dir string, known map[string]sealed) error {
 	return nil
 }
 
-// listed are the tables that the manifest names; nil where it cannot be read,
-// which Badger will say better.
-func listed(dir string) map[uint64]bool {
+// tables are those that the manifest names; nil where it cannot be read, which
+// is said elsewhere.
+type tables map[uint64]bool
+
+func readTables(dir string) tables {
 	f, err := os.Open(filepath.Join(dir, "db", badger.ManifestFilename))
 	if err != nil {
 		return nil
@@ -108,11 +107,18 @@ func listed(dir string) map[uint64]bool {
 	if err != nil {
 		return nil
 	}
-	live := make(map[uint64]bool, len(m.Tables))
+	live := tables{}
 	for id := range m.Tables {
 		live[id] = true
 	}
 	return live
+}
+
+// unfinished tells a table that a kill left half-written from one that counts.
+// Badger removes it at the next open; its content is still in a log.
+func (live tables) unfinished(name string) bool {
+	id, err := strconv.ParseUint(strings.TrimSuffix(name, ".sst"), 10, 64)
+	return err == nil && live != nil && !live[id]
 }
 
 // indexHolds checks the end of a table that no list names: index, its length,

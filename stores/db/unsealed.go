@@ -19,7 +19,12 @@ import (
 // vectors. It is written once Badger is open and removed when the seal takes over.
 const openFile = "OPEN"
 
-func writeOpenList(dir string, known map[string]sealed) error {
+func (d *DB) writeOpenList(known map[string]sealed) error {
+	dir := d.Dir
+	live := tables{} // the others are being written: replayed logs become tables
+	for _, t := range d.Tables() {
+		live[t.ID] = true
+	}
 	var s seal
 	entries, err := os.ReadDir(filepath.Join(dir, "db"))
 	if err != nil {
@@ -29,6 +34,8 @@ func writeOpenList(dir string, known map[string]sealed) error {
 		path := filepath.Join(dir, "db", e.Name())
 		f := sealed{Name: e.Name()}
 		switch {
+		case isTable(f.Name) && live.unfinished(f.Name):
+			continue
 		case isTable(f.Name):
 			fi, err := e.Info()
 			if err == nil {
@@ -96,7 +103,11 @@ func checkUnsealed(dir string) ([]Damage, int, error) {
 		return nil, 0, err
 	}
 	var out []Damage
+	live := readTables(dir)
 	for _, e := range entries {
+		if isTable(e.Name()) && live.unfinished(e.Name()) {
+			continue
+		}
 		why, err := checkOpenFile(filepath.Join(dir, "db", e.Name()), starts)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // of an open database, which has done with it
