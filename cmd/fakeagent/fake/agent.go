@@ -56,6 +56,9 @@ func (a *agent) serve() int {
 
 // textMode answers one prompt in plain text.
 func (a *agent) textMode(prompt []string) int {
+	if a.Blind {
+		forever()
+	}
 	if len(prompt) == 0 {
 		b, err := io.ReadAll(os.Stdin)
 		if err != nil {

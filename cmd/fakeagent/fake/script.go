@@ -19,7 +19,7 @@
 //	"banner": TEXT          printed before anything else
 //	"no_init": true         initialize is never answered; "version": N the version it is answered with
 //	"auth": true            session/new wants a sign-in
-//	"blind": true           nothing is read any more once a session is open
+//	"blind": true           nothing is read any more once a session is open; with --text, nothing at all
 //
 // A step is an object with one of these keys:
 //

@@ -2,8 +2,6 @@ package acp
 
 import (
 	"context"
-	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -79,23 +77,16 @@ func New(c Config) *Agent {
 
 // Invoke implements kernel.Invoker.
 func (a *Agent) Invoke(ctx context.Context, env kernel.Env, req kernel.InvokeRequest) (kernel.Reply, error) {
-	for _, dir := range []string{req.State, req.Turn.OutputDir} {
-		if dir == "" {
-			continue
-		}
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return kernel.Reply{}, kernel.E("acp.Invoke", kernel.ReadOnly, err, "the agent's folder cannot be made")
-		}
-	}
 	j := newJob(a, env, req)
 	defer j.end()
+	if err := j.r.Folders(); err != nil {
+		return kernel.Reply{}, err
+	}
 	c, err := a.acquire(ctx, j)
 	if err != nil {
 		return kernel.Reply{}, err
 	}
-	if why, free := strings.CutPrefix(c.t.Confined(), "none: "); free && !req.Turn.Write {
-		env.Emit(kernel.Event{Type: "notice", Code: "not_confined", Text: "this turn is read-only by agreement only: " + why})
-	}
+	j.r.Held(c.t.Confined())
 	c.begin(j)
 	keep, err := j.prompt(ctx, c)
 	c.begin(nil)

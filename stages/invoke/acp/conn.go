@@ -34,21 +34,18 @@ type conn struct {
 // connect starts the agent and shakes hands. With an error it may return the
 // connection, to be ended by the caller.
 func (a *Agent) connect(ctx context.Context, j *job, key poolKey) (*conn, error) {
-	req := j.req
-	t, err := a.cfg.Connect(ctx, Place{Conversation: req.Conversation, Run: req.Turn.Run, Workspace: req.Workspace, State: req.State,
-		Output: req.Turn.OutputDir, Write: req.Turn.Write})
+	t, err := a.cfg.Connect(ctx, j.r.Place())
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, &kernel.Failure{Class: kernel.ClassCompatibility, Reason: "cannot_start",
-			Text: fmt.Sprintf("agent %s cannot be started: %v", req.Agent, err), Err: err}
+		return nil, j.r.CannotStart(err)
 	}
 	c := &conn{key: key, t: t}
 	c.rpc = jsonrpc.New(t, t, c, jsonrpc.Options{Limit: a.cfg.LineBytes,
 		Noise: func(line []byte) { _, _ = c.noise.Write(append(line[:len(line):len(line)], '\n')) },
 		Late:  c.late})
-	return c, c.initialize(ctx, req.Agent, req.Turn.Write)
+	return c, c.initialize(ctx, j.req.Agent, j.req.Turn.Write)
 }
 
 // notACP are error codes with which programs refuse the handshake that do not

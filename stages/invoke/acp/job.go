@@ -41,8 +41,7 @@ type end struct {
 // prompt sends the delivery and waits for the end of the turn, however it
 // comes. It reports whether the agent can be kept for another turn.
 func (j *job) prompt(ctx context.Context, c *conn) (keep bool, err error) {
-	sent := kernel.DeliverySentBody{Agent: j.req.Agent, Fingerprint: j.req.Delivery.Fingerprint, Session: j.req.Delivery.Session}
-	if err := j.env.Note(ctx, kernel.DeliverySent, sent); err != nil {
+	if err := j.r.Sending(ctx); err != nil {
 		return false, err
 	}
 	ended := make(chan end, 1)

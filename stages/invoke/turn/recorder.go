@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -52,6 +53,37 @@ type Recorder struct {
 func NewRecorder(env kernel.Env, req kernel.InvokeRequest, hide Hide) *Recorder {
 	return &Recorder{env: env, req: req, hide: hide, veil: newVeil(hide), Progress: make(chan struct{}, 1),
 		toolAt: map[string]int{}, running: map[string]bool{}}
+}
+
+// Folders makes the folders that the turn's agent may write.
+func (r *Recorder) Folders() error {
+	for _, dir := range []string{r.req.State, r.req.Turn.OutputDir} {
+		if dir == "" {
+			continue
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return kernel.E("invoke", kernel.ReadOnly, err, "the agent's folder cannot be made")
+		}
+	}
+	return nil
+}
+
+// Place is where the turn happens.
+func (r *Recorder) Place() Place {
+	return Place{Conversation: r.req.Conversation, Run: r.req.Turn.Run, Workspace: r.req.Workspace, State: r.req.State,
+		Output: r.req.Turn.OutputDir, Write: r.req.Turn.Write}
+}
+
+// Sending notes durably what is about to be given to the agent. Nothing leaves
+// before it returns nil.
+func (r *Recorder) Sending(ctx context.Context) error {
+	return r.env.Note(ctx, kernel.DeliverySent, kernel.DeliverySentBody{Agent: r.req.Agent, Fingerprint: r.req.Delivery.Fingerprint, Session: r.req.Delivery.Session})
+}
+
+// CannotStart is the failure of an agent whose start gave err.
+func (r *Recorder) CannotStart(err error) error {
+	return &kernel.Failure{Class: kernel.ClassCompatibility, Reason: "cannot_start",
+		Text: fmt.Sprintf("agent %s cannot be started: %v", r.req.Agent, err), Err: err}
 }
 
 // Moved notes progress.
@@ -236,6 +268,14 @@ func (r *Recorder) busy() (tool, person bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.running) > 0, r.person > 0
+}
+
+// Held says so when a read-only turn is not held by the system; how is what the
+// transport says of it.
+func (r *Recorder) Held(how string) {
+	if why, free := strings.CutPrefix(how, "none: "); free && !r.req.Turn.Write {
+		r.env.Emit(kernel.Event{Type: "notice", Code: "not_confined", Text: "this turn is read-only by agreement only: " + why})
+	}
 }
 
 func (r *Recorder) silent(d time.Duration) {
