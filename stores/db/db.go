@@ -88,6 +88,9 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	if err := d.format(o.Encryption); err != nil {
 		return nil, err
 	}
+	if d.Format.Encryption != o.Encryption {
+		o.Log.Warn("a data directory stays as it was made", "encryption", d.Format.Encryption)
+	}
 	if err := os.MkdirAll(d.path("db"), 0o700); err != nil {
 		return nil, DiskError(op, o.Dir, err)
 	}
