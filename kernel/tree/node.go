@@ -17,9 +17,8 @@ const (
 )
 
 const (
-	magic     = "witan-tree-1\n"
-	maxName   = 4096
-	entrySize = 1 + 3 + len(kernel.Digest{}) + 10 // at most, without the name
+	magic   = "witan-tree-1\n"
+	maxName = 4096
 )
 
 // MaxDepth bounds nesting, both on the way in and on the way out.
@@ -37,16 +36,23 @@ type Entry struct {
 // Encode appends the node of entries, which must be sorted by name and unique,
 // to dst.
 func Encode(dst []byte, entries []Entry) []byte {
-	dst = append(dst, magic...)
+	dst = Begin(dst)
 	for i := range entries {
-		e := &entries[i]
-		dst = append(dst, e.Type)
-		dst = binary.AppendUvarint(dst, uint64(len(e.Name)))
-		dst = append(dst, e.Name...)
-		dst = append(dst, e.Hash[:]...)
-		dst = binary.AppendUvarint(dst, uint64(e.Size))
+		dst = Append(dst, &entries[i])
 	}
 	return dst
+}
+
+// Begin appends the beginning of a node to dst.
+func Begin(dst []byte) []byte { return append(dst, magic...) }
+
+// Append appends the next entry to a node.
+func Append(dst []byte, e *Entry) []byte {
+	dst = append(dst, e.Type)
+	dst = binary.AppendUvarint(dst, uint64(len(e.Name)))
+	dst = append(dst, e.Name...)
+	dst = append(dst, e.Hash[:]...)
+	return binary.AppendUvarint(dst, uint64(e.Size))
 }
 
 var errNode = errors.New("not a tree node")

@@ -114,14 +114,10 @@ func cutBytes(b *[]byte, size int) ([]byte, bool) {
 	return out, true
 }
 
-// appendCached adds the record of a directory to b.
-func appendCached(b []byte, path string, node kernel.Digest, prints []fingerprint) []byte {
+// appendCached adds the record of a directory to b; n fingerprints must follow.
+func appendCached(b []byte, path string, node kernel.Digest, n int) []byte {
 	b = binary.AppendUvarint(b, uint64(len(path)))
 	b = append(b, path...)
 	b = append(b, node[:]...)
-	b = binary.AppendUvarint(b, uint64(len(prints)))
-	for i := range prints {
-		b = append(b, prints[i][:]...)
-	}
-	return b
+	return binary.AppendUvarint(b, uint64(n))
 }

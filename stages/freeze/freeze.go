@@ -81,6 +81,7 @@ func (f stage) Run(ctx context.Context, env kernel.Env, t kernel.Task) (kernel.S
 		return s, unusable(t.Workspace, err)
 	}
 	defer top.Close()
+	defer bound()()
 	w, err := env.Packs.Begin(ctx)
 	if err != nil {
 		return s, err

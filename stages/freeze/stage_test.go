@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -132,5 +133,27 @@ func TestSpecs(t *testing.T) {
 		if sp := c.s.Spec(); sp.ID != id || sp.Class != c.class || sp.Version < 1 || len(sp.In) == 0 || len(sp.Out) == 0 {
 			t.Errorf("%+v", sp)
 		}
+	}
+}
+
+// The stage bounds the memory of the process while it works, and only then.
+func TestMemoryLimitIsPutBack(t *testing.T) {
+	w := newWorld(t)
+	w.write(map[string]string{"a": "1"})
+	before := debug.SetMemoryLimit(-1)
+	during := make(chan int64, 1)
+	w.disk.reading["a"] = func() bool {
+		select {
+		case during <- debug.SetMemoryLimit(-1):
+		default:
+		}
+		return false
+	}
+	w.freeze("")
+	if got := <-during; got >= before || got < 16<<20 {
+		t.Errorf("the limit was %d", got)
+	}
+	if got := debug.SetMemoryLimit(-1); got != before {
+		t.Errorf("the limit is %d afterwards, was %d", got, before)
 	}
 }

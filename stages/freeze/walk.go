@@ -17,7 +17,8 @@ import (
 
 const (
 	maxEntries = 2_000_000
-	readsATime = 32 // files of one task
+	readsATime = 32        // files of one task
+	keepBuffer = 256 << 10 // of a worker, from one directory to the next
 )
 
 // walker freezes a folder. Its work is a stack of tasks: to list a directory, or
@@ -398,9 +399,9 @@ func (wk *walker) node(d *dir, buf *[]byte) (err error) {
 	if d.same && !same && !wk.takeOver(d) {
 		return errStale
 	}
-	up := &d.parent.items[d.index]
+	up, kept := &d.parent.items[d.index], 0
 	up.Size, up.files, up.same = 0, 0, same
-	entries, prints := make([]tree.Entry, 0, len(d.items)), make([]fingerprint, 0, len(d.items))
+	*buf = tree.Begin((*buf)[:0])
 	for i := range d.items {
 		it := &d.items[i]
 		if it.drop {
@@ -409,19 +410,26 @@ func (wk *walker) node(d *dir, buf *[]byte) (err error) {
 		if it.Type != tree.Dir {
 			it.files = 1
 		}
-		up.Size, up.files = up.Size+it.Size, up.files+it.files
-		entries, prints = append(entries, it.Entry), append(prints, it.print)
+		up.Size, up.files, kept = up.Size+it.Size, up.files+it.files, kept+1
+		if !same {
+			*buf = tree.Append(*buf, &it.Entry)
+		}
 	}
 	if same {
 		up.Hash = d.old.node
-	} else {
-		*buf = tree.Encode((*buf)[:0], entries)
-		if up.Hash, err = wk.w.Add("tree", *buf); err != nil {
-			return err
-		}
+	} else if up.Hash, err = wk.w.Add("tree", *buf); err != nil {
+		return err
+	}
+	if cap(*buf) > keepBuffer {
+		*buf = nil
 	}
 	wk.mu.Lock()
-	wk.next = appendCached(wk.next, d.path, up.Hash, prints)
-	wk.mu.Unlock()
+	defer wk.mu.Unlock()
+	wk.next = appendCached(wk.next, d.path, up.Hash, kept)
+	for i := range d.items {
+		if it := &d.items[i]; !it.drop {
+			wk.next = append(wk.next, it.print[:]...)
+		}
+	}
 	return nil
 }

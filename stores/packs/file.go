@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"unique"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -60,7 +61,7 @@ func cutPlace(b []byte) (p place, rest []byte, ok bool) {
 	if len(b) == 0 || len(b) < 1+int(b[0]) {
 		return p, nil, false
 	}
-	p.Kind, b = string(b[1:1+b[0]]), b[1+b[0]:]
+	p.Kind, b = unique.Make(string(b[1:1+b[0]])).Value(), b[1+b[0]:]
 	for _, v := range []*int64{&p.Bytes, &p.Off, &p.Stored} {
 		u, n := binary.Uvarint(b)
 		if n <= 0 || u > 1<<62 {

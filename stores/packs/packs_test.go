@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -406,6 +407,37 @@ func TestLargeDuplicatesTakeNoRoom(t *testing.T) {
 			if n := len(read(t, f)); n > 5000 && n < 3<<20 || n > 4<<20 {
 				t.Errorf("%s has %d bytes", filepath.Base(f), n)
 			}
+		}
+	})
+}
+
+// Lists of packs and caches may be longer than a segment, and compress well.
+func TestManyPacks(t *testing.T) {
+	each(t, func(t *testing.T, s store) {
+		w, err := s.Begin(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Abort()
+		const n = 50_000
+		for i := range n {
+			if _, err := w.Add("blob", strconv.AppendInt(nil, int64(i), 10)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Seal(); err != nil {
+			t.Fatal(err)
+		}
+		s.want(t, []byte("0"), []byte("49999"))
+		if bad := check(t, s); len(bad) > 0 {
+			t.Fatalf("damage: %v", bad)
+		}
+		cache := bytes.Repeat([]byte("a line of a cache "), 500_000)
+		if err := s.SaveStat(ctx, "/w", cache); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.LoadStat(ctx, "/w"); err != nil || !bytes.Equal(got, cache) {
+			t.Fatalf("%d bytes, %v", len(got), err)
 		}
 	})
 }

@@ -166,7 +166,7 @@ func compress(e *zstd.Encoder, dst, b []byte) []byte {
 	return dst
 }
 
-// decompress appends to dst.
+// decompress appends the content of one segment to dst.
 func decompress(dst, b []byte) ([]byte, error) {
 	if len(b) == 0 || b[0] > compressed {
 		return nil, errSegment
@@ -176,5 +176,9 @@ func decompress(dst, b []byte) ([]byte, error) {
 	}
 	d := decoders.Get().(*zstd.Decoder)
 	defer decoders.Put(d)
-	return d.DecodeAll(b[1:], dst)
+	if len(dst) == 0 {
+		return d.DecodeAll(b[1:], dst)
+	}
+	out, err := d.DecodeAll(b[1:], nil) // the decoder's limit counts what is in dst
+	return append(dst, out...), err
 }

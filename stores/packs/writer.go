@@ -39,8 +39,9 @@ type tools struct {
 }
 
 const (
-	keepTools = 2       // between calls: as many as there are workers
-	maxNew    = 1 << 18 // packs remembered; beyond, one may be stored twice
+	keepTools  = 2       // between calls: as many as there are workers
+	maxEntries = 1 << 14 // of a file
+	maxNew     = 1 << 17 // packs remembered; beyond, one may be stored twice
 )
 
 // Begin implements kernel.Packs.
@@ -159,7 +160,7 @@ func (w *writer) enter(d kernel.Digest, kind string, size int64, from mark) erro
 		clear(w.new)
 	}
 	w.new[d] = true
-	if w.cur.at < fileBytes {
+	if w.cur.at < fileBytes && len(w.cur.entries) < maxEntries {
 		return nil
 	}
 	return w.rotate()

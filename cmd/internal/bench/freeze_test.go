@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -138,6 +140,7 @@ func ours(b *testing.B, j job) figures {
 	if err != nil {
 		b.Fatal(err)
 	}
+	settle()
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), childEnv+"="+string(raw), db.KeyFileEnv+"="+j.Home+".key")
 	cmd.Stderr = os.Stderr
@@ -152,9 +155,14 @@ func ours(b *testing.B, j job) figures {
 	return f
 }
 
+// settle lets the disk finish what the one before wrote, where there is such a
+// program: nobody is to wait for somebody else's files.
+func settle() { _ = exec.Command("sync").Run() }
+
 // git times `git add -A && git write-tree` of a folder.
 func git(b *testing.B, gitDir, workspace string) time.Duration {
 	b.Helper()
+	settle()
 	start := time.Now()
 	for _, args := range [][]string{{"add", "-A"}, {"write-tree"}} {
 		cmd := exec.Command("git", append([]string{"--git-dir=" + gitDir, "--work-tree=" + workspace, "-c", "core.autocrlf=false"}, args...)...)
@@ -220,4 +228,54 @@ func goroot(b *testing.B) string {
 		b.Fatal(err)
 	}
 	return strings.TrimSpace(string(out))
+}
+
+// BenchmarkFreezeMemory gives the peak of anonymous memory for trees that are
+// large in one way: a directory of many entries, many directories, a large file.
+func BenchmarkFreezeMemory(b *testing.B) {
+	for name, grow := range map[string]func(dir string) error{
+		"wide": func(dir string) error { return fill(dir, 100_000) },
+		"many": func(dir string) error {
+			for i := range 1000 {
+				if err := fill(filepath.Join(dir, strconv.Itoa(i%40), strconv.Itoa(i)), 100); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"large": func(dir string) error {
+			f, err := os.Create(filepath.Join(dir, "large"))
+			if err != nil {
+				return err
+			}
+			_, err = io.CopyN(f, rand.NewChaCha8([32]byte{}), 512<<20)
+			return errors.Join(err, f.Close())
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			src := filepath.Join(b.TempDir(), "src")
+			if err := errors.Join(os.Mkdir(src, 0o755), grow(src)); err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				f := ours(b, job{filepath.Join(b.TempDir(), "home"), src, 3})
+				b.ReportMetric(float64(f.Files), "files")
+				b.ReportMetric(float64(f.PeakKiB)/1024, "peak_anon_MiB")
+			}
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// fill makes n small files that differ.
+func fill(dir string, n int) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for i := range n {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("file-%07d.txt", i)), fmt.Append(nil, dir, i), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
