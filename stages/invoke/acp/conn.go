@@ -25,7 +25,7 @@ type conn struct {
 	count   counter
 	evict   *time.Timer
 	noise   turn.Tail
-	wg      sync.WaitGroup // of what is being sent
+	wg      sync.WaitGroup // of the prompt being answered
 
 	mu  sync.Mutex
 	job *job // running one; guarded by mu
@@ -104,16 +104,9 @@ func (c *conn) end() {
 	c.wg.Wait()
 }
 
-// cancel tells the agent to end its turn. An agent that reads nothing must not
-// keep us waiting, so what is returned closes when it is told.
-func (c *conn) cancel() (told <-chan struct{}) {
-	done := make(chan struct{})
-	c.wg.Go(func() {
-		if c.rpc.Notify("session/cancel", map[string]any{"sessionId": c.session}) == nil {
-			close(done)
-		}
-	})
-	return done
+// cancel tells the agent to end its turn; it does not wait until that is read.
+func (c *conn) cancel() {
+	_ = c.rpc.Notify("session/cancel", map[string]any{"sessionId": c.session}) // who is gone needs no cancel
 }
 
 // begin makes j the turn that updates belong to; nil for none.

@@ -80,26 +80,20 @@ func (j *job) prompt(ctx context.Context, c *conn) (keep bool, err error) {
 }
 
 // stop cancels the turn and reports whether the agent obeyed in time. A cancel
-// names no turn, so an agent that was not told, or has not answered, is not used
-// again: it could end the next one.
+// names no turn, so an agent that has not answered is not used again: the cancel
+// could end its next turn.
 func (j *job) stop(c *conn, ended <-chan end) bool {
 	j.r.Stop()
 	j.end()
-	told := c.cancel()
+	c.cancel()
 	grace := time.NewTimer(j.a.cfg.Watchdog.CancelGrace)
 	defer grace.Stop()
 	select {
 	case e := <-ended:
-		if e.err != nil {
-			return false
+		if e.err == nil {
+			j.usage(c, e.res)
 		}
-		j.usage(c, e.res)
-	case <-grace.C:
-		return false
-	}
-	select {
-	case <-told:
-		return true
+		return e.err == nil
 	case <-grace.C:
 		return false
 	}

@@ -130,12 +130,12 @@ func deafTree(t *testing.T, h Harness) {
 	w.Until(t, "the tree", func() bool { return strings.HasSuffix(w.Shown(), "ready") })
 	c.Stop()
 	w.stopped(t, c)
-	w.gone(t, 2)
+	w.Gone(t, 2)
 }
 
-// gone checks that the ports which n descendants said they hold are free and the
+// Gone checks that the ports which n descendants said they hold are free and the
 // workspace can be removed.
-func (w *World) gone(t *testing.T, n int) {
+func (w *World) Gone(t *testing.T, n int) {
 	t.Helper()
 	var ports []string
 	for l := range strings.Lines(w.Shown()) {
