@@ -100,10 +100,14 @@ func escape(s string, r rune, n int) int {
 	case ']', 'P', 'X', '^', '_': // strings: up to BEL or ST
 		for i := body; i < len(s); i++ {
 			switch {
-			case s[i] == 0x07:
+			case s[i] == 0x07 || s[i] == 0x18 || s[i] == 0x1a:
 				return i + 1
+			case s[i] == '\n': // never in one that is meant: the rest of a text must not vanish
+				return i
 			case s[i] == 0x1b && i+1 < len(s) && s[i+1] == '\\':
 				return i + 2
+			case s[i] == 0x1b: // the next one begins
+				return i
 			case s[i] == 0xc2 && i+1 < len(s) && s[i+1] == 0x9c:
 				return i + 2
 			}

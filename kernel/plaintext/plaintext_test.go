@@ -20,6 +20,8 @@ func TestClean(t *testing.T) {
 		{"cut \x1b[3", "cut "},
 		{"cut \x1b]52;c;AAAA", "cut "},
 		{"cut \x1b", "cut "},
+		{"a\x1b]0;no end\nthe rest\n", "a\nthe rest\n"},
+		{"a\x1b]52;c;AA\x1b[31mred\x1bP1;2\x18on", "aredon"},
 		{"\u009b31mc1\u009d0;title\u009cend", "c1end"},
 		{"a\u202egnp.exe", "a⟨U+202E⟩gnp.exe"},
 		{"zero\u200bwidth", "zero⟨U+200B⟩width"},
