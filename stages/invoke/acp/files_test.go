@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"witan/kernel"
 	"witan/stages/invoke/invoketest"
 )
 
@@ -26,24 +27,38 @@ func lay(t *testing.T, w *invoketest.World) (outside string) {
 	return outside
 }
 
+// do lets one agent do all steps in one turn and returns its line about each.
+func do(t *testing.T, w *invoketest.World, steps []invoketest.Step, change ...func(*kernel.Turn)) []string {
+	t.Helper()
+	got := strings.Split(strings.TrimSuffix(w.Good(t, host(t, w, invoketest.Steps(steps...)), w.Request("x", change...)), "\n"), "\n")
+	if len(got) != len(steps) {
+		t.Fatalf("%q", got)
+	}
+	return got
+}
+
 func TestReadFile(t *testing.T) {
 	w := invoketest.NewWorld(t)
 	outside := lay(t, w)
-	for path, want := range map[string]string{
-		filepath.Join(w.Workspace, "a.txt"): `{"content":"one\ntwo\nthree\n"}`,
-		"a.txt":                             `{"content":"one\ntwo\nthree\n"}`,
-		"in":                                `{"content":"one\ntwo\nthree\n"}`,
-		"bad":                               `{"content":"x` + "\uFFFD" + `y"}`,
-		"out":                               "outside of the workspace",
-		"up":                                "outside of the workspace",
-		outside:                             "outside of the workspace",
-		"../outside":                        "outside of the workspace",
-		"no-such":                           "no such file",
-		".":                                 "no regular file",
-	} {
-		a := host(t, w, invoketest.Steps(invoketest.Step{"open": path}))
-		if got := w.Good(t, a, w.Request("x")); !strings.Contains(got, want) || strings.Contains(got, "secret") {
-			t.Errorf("%s: %s", path, got)
+	paths := [][2]string{
+		{filepath.Join(w.Workspace, "a.txt"), `{"content":"one\ntwo\nthree\n"}`},
+		{"a.txt", `{"content":"one\ntwo\nthree\n"}`},
+		{"in", `{"content":"one\ntwo\nthree\n"}`},
+		{"bad", `{"content":"x` + "\uFFFD" + `y"}`},
+		{"out", "outside of the workspace"},
+		{"up", "outside of the workspace"},
+		{outside, "outside of the workspace"},
+		{"../outside", "outside of the workspace"},
+		{"no-such", "no such file"},
+		{".", "no regular file"},
+	}
+	var steps []invoketest.Step
+	for _, p := range paths {
+		steps = append(steps, invoketest.Step{"open": p[0]})
+	}
+	for i, got := range do(t, w, steps) {
+		if !strings.Contains(got, paths[i][1]) || strings.Contains(got, "secret") {
+			t.Errorf("%s: %s", paths[i][0], got)
 		}
 	}
 }
@@ -62,32 +77,30 @@ func TestLines(t *testing.T) {
 func TestWriteFile(t *testing.T) {
 	w := invoketest.NewWorld(t)
 	outside := lay(t, w)
-	save := func(path string, write bool) string {
-		t.Helper()
-		a := host(t, w, invoketest.Steps(invoketest.Step{"save": map[string]any{"path": path, "text": "written"}}))
-		if write {
-			return w.Good(t, a, w.Request("x", invoketest.Write))
-		}
-		return w.Good(t, a, w.Request("x"))
+	save := func(path string) invoketest.Step {
+		return invoketest.Step{"save": map[string]any{"path": path, "text": "written"}}
 	}
-	if got := save("a.txt", false); !strings.Contains(got, "read-only") {
+	if got := do(t, w, []invoketest.Step{save("a.txt")}); !strings.Contains(got[0], "read-only") {
 		t.Error(got)
 	}
 	if b, _ := os.ReadFile(filepath.Join(w.Workspace, "a.txt")); string(b) != "one\ntwo\nthree\n" {
 		t.Errorf("a read-only turn wrote %q", b)
 	}
-	for _, path := range []string{"a.txt", "deep/er/new.txt", filepath.Join(w.Workspace, "b.txt")} {
-		got := save(path, true)
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(w.Workspace, path)
-		}
-		if b, err := os.ReadFile(path); string(b) != "written" {
-			t.Errorf("%s: %q %v: %s", path, b, err, got)
+	good := []string{"a.txt", "deep/er/new.txt", "b.txt"}
+	bad := []string{"out", "up", "new", outside, "../made", "."}
+	steps := []invoketest.Step{save(good[0]), save(good[1]), save(filepath.Join(w.Workspace, good[2]))}
+	for _, p := range bad {
+		steps = append(steps, save(p))
+	}
+	said := do(t, w, steps, invoketest.Write)
+	for i, p := range good {
+		if b, err := os.ReadFile(filepath.Join(w.Workspace, p)); string(b) != "written" {
+			t.Errorf("%s: %q %v: %s", p, b, err, said[i])
 		}
 	}
-	for _, path := range []string{"out", "up", "new", outside, "../made", "."} {
-		if got := save(path, true); !strings.Contains(got, "-32602") && !strings.Contains(got, "outside") && !strings.Contains(got, "regular") {
-			t.Errorf("%s: %s", path, got)
+	for i, p := range bad {
+		if got := said[len(good)+i]; !strings.Contains(got, `"code":-32602`) {
+			t.Errorf("%s: %s", p, got)
 		}
 	}
 	if b, _ := os.ReadFile(outside); string(b) != "secret" {

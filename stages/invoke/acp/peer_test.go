@@ -135,3 +135,13 @@ func newAgent(t *testing.T, w *invoketest.World, p peer, o invoketest.Options, c
 	t.Cleanup(func() { _ = a.Close() })
 	return a
 }
+
+// kept is an agent that waits for its next turn; nil if none does.
+func kept(a *Agent) *conn {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, c := range a.idle {
+		return c
+	}
+	return nil
+}

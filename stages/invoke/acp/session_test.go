@@ -133,9 +133,7 @@ func TestDeadIdleProcessIsReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range a.idle {
-		<-c.t.Done()
-	}
+	<-kept(a).t.Done()
 	w.Good(t, a, w.Request("two", invoketest.Continue))
 	if l := w.Log(t); len(l) != 2 || l[1].PID == killed || l[1].Session != l[0].Session {
 		t.Errorf("%+v", l)
@@ -166,9 +164,7 @@ func TestCloseEndsWhatIsKept(t *testing.T) {
 	w := invoketest.NewWorld(t)
 	a := open(t, w, invoketest.Steps(invoketest.Step{"tree": 1, "hold": true}), invoketest.Options{}).(*Agent)
 	w.Good(t, a, w.Request("one"))
-	var c *conn
-	for _, c = range a.idle {
-	}
+	c := kept(a)
 	if c == nil || c.dead() {
 		t.Fatal("nothing is kept")
 	}
@@ -185,7 +181,7 @@ func TestCloseEndsWhatIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	w2.Good(t, b, w2.Request("after the end"))
-	if len(b.idle) != 0 {
+	if kept(b) != nil {
 		t.Error("a process is kept after Close")
 	}
 }

@@ -120,7 +120,7 @@ func TestCancelGraceIsBounded(t *testing.T) {
 		if d := time.Since(t0); d < 2*time.Second || d > 3*time.Second {
 			t.Errorf("%s", d)
 		}
-		if len(a.idle) != 0 {
+		if kept(a) != nil {
 			t.Error("an agent that did not obey is kept")
 		}
 		if _, err := w.Mem.Session(t.Context(), invoketest.Conversation, "alpha"); !kernel.IsKind(err, kernel.NotFound) {
@@ -135,9 +135,7 @@ func TestIdleAgentIsEvicted(t *testing.T) {
 		a := newAgent(t, w, peer{prompt: func(ctx context.Context, p *peer, s string) (any, error) { p.say(s, "hi"); return done, nil }}, invoketest.Options{},
 			func(c *Config) { c.Idle = time.Minute })
 		w.Good(t, a, w.Request("x"))
-		var c *conn
-		for _, c = range a.idle {
-		}
+		c := kept(a)
 		if c == nil {
 			t.Fatal("nothing is kept")
 		}
@@ -148,7 +146,7 @@ func TestIdleAgentIsEvicted(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if len(a.idle) != 0 || !c.dead() {
+		if kept(a) != nil || !c.dead() {
 			t.Error("still there")
 		}
 	})

@@ -22,9 +22,16 @@ func (p brokenPacks) Put(context.Context, string, []byte) (kernel.Digest, error)
 	return kernel.Digest{}, p.err
 }
 
+// stall is silence that a busy machine does not make of a first word, and obey
+// what an agent that obeys never needs.
+const (
+	stall = 2 * time.Second
+	obey  = time.Minute
+)
+
 func silence(t *testing.T, h Harness) {
 	w := NewWorld(t)
-	a := h.open(t, w, Steps(Say("a start"), Step{"hang": true}), Options{Watchdog: turn.Watchdog{Notice: 50 * time.Millisecond, NoOutput: 300 * time.Millisecond}})
+	a := h.open(t, w, Steps(Say("a start"), Step{"hang": true}), Options{Watchdog: turn.Watchdog{Notice: stall / 4, NoOutput: stall}})
 	_, err := w.Invoke(t, a, w.Request("x"))
 	f := Failed(t, err, kernel.ClassTimeout, "stalled")
 	if f.Status != "stalled" || w.Partial(t, f) != "a start" {
@@ -48,7 +55,8 @@ func (w *World) stopped(t *testing.T, c *Call) string {
 
 func stop(t *testing.T, h Harness) {
 	w := NewWorld(t)
-	c := w.Start(t, h.open(t, w, Steps(Say("begun"), Step{"hang": true}), Options{}), w.Request("x"))
+	a := h.open(t, w, Steps(Say("begun"), Step{"hang": true}), Options{Watchdog: turn.Watchdog{CancelGrace: obey}})
+	c := w.Start(t, a, w.Request("x"))
 	w.Until(t, "the first text", func() bool { return w.Shown() == "begun" })
 	c.Stop()
 	if got := w.stopped(t, c); got != "begun" {
@@ -70,7 +78,7 @@ func stopBefore(t *testing.T, h Harness) {
 // stopObeyed: process and session are kept for the next turn.
 func stopObeyed(t *testing.T, h Harness) {
 	w := NewWorld(t)
-	a := h.open(t, w, Steps(Say("begun"), Step{"hang": true}).With("log", w.LogFile()), Options{})
+	a := h.open(t, w, Steps(Say("begun"), Step{"hang": true}).With("log", w.LogFile()), Options{Watchdog: turn.Watchdog{CancelGrace: obey}})
 	for range 2 {
 		before := len(w.Events("text"))
 		c := w.Start(t, a, w.Request("x"))
@@ -100,7 +108,7 @@ func stopIgnored(t *testing.T, h Harness) {
 		steps = append(steps, Say("after"))
 	}
 	steps = append(steps, Step{"tool": map[string]any{"id": "late", "title": "late"}})
-	c := w.Start(t, h.open(t, w, Steps(steps...), Options{}), w.Request("x"))
+	c := w.Start(t, h.open(t, w, Steps(steps...), Options{Watchdog: turn.Watchdog{CancelGrace: obey}}), w.Request("x"))
 	w.Until(t, "the text", func() bool { return w.Shown() == "before" })
 	c.Stop()
 	if got := w.stopped(t, c); got != "before" {
@@ -114,7 +122,7 @@ func stopIgnored(t *testing.T, h Harness) {
 // unanswered: a whole answer without its end is kept, and is no success.
 func unanswered(t *testing.T, h Harness) {
 	w := NewWorld(t)
-	a := h.open(t, w, Steps(Say("all of it"), Step{"unanswered": true}), Options{Watchdog: turn.Watchdog{NoOutput: 200 * time.Millisecond}})
+	a := h.open(t, w, Steps(Say("all of it"), Step{"unanswered": true}), Options{Watchdog: turn.Watchdog{NoOutput: stall}})
 	_, err := w.Invoke(t, a, w.Request("x"))
 	if f := Failed(t, err, kernel.ClassTimeout, "stalled"); w.Partial(t, f) != "all of it" {
 		t.Errorf("kept %q", w.Partial(t, f))

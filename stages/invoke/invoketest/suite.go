@@ -68,7 +68,10 @@ func Test(t *testing.T, h Harness) {
 	}
 	for _, p := range parts {
 		if p.need {
-			t.Run(p.name, func(t *testing.T) { p.run(t, h) })
+			t.Run(p.name, func(t *testing.T) {
+				t.Parallel()
+				p.run(t, h)
+			})
 		}
 	}
 }
