@@ -101,7 +101,8 @@ type StageEndBody struct {
 	Out        Digest `json:"out,omitzero"`
 	Reason     string `json:"reason,omitempty"`
 	RetryAfter int64  `json:"retry_after_ms,omitempty"`
-	Started    uint64 `json:"started"` // seq of the stage.started record
+	Started    uint64 `json:"started"`            // seq of the stage.started record
+	Candidate  Digest `json:"candidate,omitzero"` // content an invoke stage left behind
 	Status     string `json:"status,omitempty"`
 	Text       Digest `json:"text,omitzero"`
 	Usage      *Usage `json:"usage,omitempty"`

@@ -93,6 +93,8 @@ type Turn struct {
 	Rebuilt   bool            `json:"rebuilt"`         // it had one, which is gone
 	Extra     json.RawMessage `json:"extra,omitempty"` // further fields of the turn block, by plan
 	OutputDir string          `json:"output_dir,omitempty"`
+	Candidate Digest          `json:"candidate,omitzero"` // the content the turn starts from; zero = the snapshot's
+	InPlace   bool            `json:"in_place,omitempty"` // a writer works in the person's folder, with consent
 }
 
 // Delivery is the exact text an agent is given: the output of deliver.
@@ -119,6 +121,31 @@ type Reply struct {
 	Outcomes []Outcome    `json:"outcomes"` // findings and evidence the agent reported by tool
 	Receipt  ReceiptBytes `json:"receipt,omitempty"`
 	Changed  []Change     `json:"changed,omitempty"` // what really changed on disk during the turn
+
+	Candidate Digest `json:"candidate,omitzero"` // content a writing turn left; zero for a read-only one
+}
+
+// Candidate is content that a writer made: the files that differ from the
+// snapshot, all others being as frozen. Its digest names the content, so equal
+// content of one snapshot is one candidate.
+type Candidate struct {
+	Version  int             `json:"version"`
+	Snapshot Digest          `json:"snapshot"`
+	Files    []CandidateFile `json:"files"` // sorted by path
+}
+
+// CandidateFile is one file that differs. Paths are relative to the workspace,
+// in the form of tree.EncodePath. Base is its content in the snapshot, zero when
+// it was not there; Hash the new content, zero when it is deleted. Modes are
+// permission bits in octal, or "link".
+type CandidateFile struct {
+	Path     string `json:"path"`
+	What     string `json:"what"` // added, modified, deleted
+	Base     Digest `json:"base,omitzero"`
+	BaseMode string `json:"base_mode,omitempty"`
+	Hash     Digest `json:"hash,omitzero"`
+	Mode     string `json:"mode,omitempty"`
+	Bytes    int64  `json:"bytes"`
 }
 
 // ReceiptBytes is a receipt that came through the receipt tool, canonical.

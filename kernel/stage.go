@@ -68,6 +68,37 @@ type Env struct {
 	// Note appends a record of this attempt durably before it returns: the
 	// intent of a Once stage, a permission decision, a notice.
 	Note func(ctx context.Context, kind RecordKind, body any) error
+	// Ask opens a gate and waits for the person's answer, however long that
+	// takes. The gate is durable before Ask waits. It fails when ctx ends or the
+	// run is parked: the question was then withdrawn and nothing is allowed.
+	// nil where nobody can be asked (`witan stage`).
+	Ask func(ctx context.Context, q Question) (Answer, error)
+}
+
+// Question is what a stage asks a person. Key names what is asked about: an
+// answer of an interrupted try serves the next try's question of the same key.
+// Request is the asker's own id; the same request twice is one gate.
+type Question struct {
+	Kind    string // permission, input
+	Key     Digest
+	Request string
+	Summary string
+	Target  string // resolved
+	Options []GateOption
+}
+
+// GateOption is one answer that a gate offers.
+type GateOption struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	Kind string `json:"kind"` // allow_once, allow_always, reject_once, continue, stop, reply
+}
+
+// Answer is what a person said.
+type Answer struct {
+	Option string
+	Text   string
+	By     string
 }
 
 // Event is one step of an agent's turn as it happens: the one vocabulary of all adapters.
@@ -214,7 +245,16 @@ type InvokeRequest struct {
 	Delivery     Delivery
 	DeliveryHash Digest
 	Turn         Turn
-	Prompt       []byte // the exact bytes of Delivery.Prompt, checked
-	Workspace    string // working directory of the turn
-	State        string // folder for the agent's files of this turn (TMPDIR and output below it)
+	Prompt       []byte      // the exact bytes of Delivery.Prompt, checked
+	Workspace    string      // working directory of the turn
+	MCP          []MCPServer // tool servers that the agent is offered, where it takes any
+	State        string      // folder for the agent's files of this turn (TMPDIR and output below it)
+}
+
+// MCPServer is a tool server of one turn, started by the agent over stdio.
+type MCPServer struct {
+	Name    string
+	Command string
+	Args    []string
+	Env     map[string]string
 }
