@@ -18,13 +18,19 @@ type StageRef struct {
 // CreatedBody opens a run and holds everything a plan may ask about it.
 type CreatedBody struct {
 	Agents       []AgentID           `json:"agents"`
-	Attempts     int                 `json:"attempts"` // circuit breaker
+	Attachments  []string            `json:"attachments,omitempty"` // ids
+	Attempts     int                 `json:"attempts"`              // circuit breaker
+	Budget       map[string]Limit    `json:"budget,omitempty"`      // by name, see BudgetNames
+	CommitGate   bool                `json:"commit_gate,omitempty"` // ask before unverified claims are committed
 	Concurrency  int                 `json:"concurrency"`
 	Conversation ConversationID      `json:"conversation"`
-	Engine       int                 `json:"engine"` // version of the deciding code
-	MaxRounds    int                 `json:"max_rounds"`
-	Message      MessageID           `json:"message"` // the person's
-	Output       string              `json:"output"`  // folder below which each slot has its output folder
+	Engine       int                 `json:"engine"`             // version of the deciding code
+	Form         string              `json:"form,omitempty"`     // of discuss: sequential, agent-led
+	InPlace      bool                `json:"in_place,omitempty"` // writers work in the workspace itself, with consent
+	MaxRounds    int                 `json:"max_rounds"`         // 0: unlimited, after confirmation
+	Message      MessageID           `json:"message"`            // the person's
+	OnGate       string              `json:"on_gate,omitempty"`  // wait (also ""), exit, deny
+	Output       string              `json:"output"`             // folder below which each slot has its output folder
 	Permission   string              `json:"permission"`
 	Plan         string              `json:"plan"`
 	Stages       map[string]StageRef `json:"stages"`
@@ -40,14 +46,17 @@ const EngineVersion = 1
 
 // SlotBody is one agent's place in a phase. TurnSeq is reserved before the agent starts.
 type SlotBody struct {
-	Agent   AgentID         `json:"agent"`
-	Extra   json.RawMessage `json:"extra,omitempty"`
-	Role    string          `json:"role"`
-	TurnSeq uint64          `json:"turn_seq"`
-	Write   bool            `json:"write"`
+	Agent   AgentID `json:"agent"`
+	Item    string  `json:"item,omitempty"` // of work
+	Role    string  `json:"role"`
+	TurnSeq uint64  `json:"turn_seq"`
+	Write   bool    `json:"write"`
 }
 
+// PhaseStartedBody opens a phase. First is the place of its first slot in the
+// round, where a round has several phases of one name.
 type PhaseStartedBody struct {
+	First int        `json:"first,omitempty"`
 	Phase string     `json:"phase"`
 	Round int        `json:"round"`
 	Slots []SlotBody `json:"slots"`
@@ -69,6 +78,7 @@ type AttemptBody struct {
 	Round     int        `json:"round"`
 	Seen      uint64     `json:"seen,omitempty"`
 	Slot      int        `json:"slot"`
+	Item      string     `json:"item,omitempty"` // of work
 	Try       int        `json:"try"`
 }
 
@@ -94,6 +104,7 @@ type StageStartedBody struct {
 // left behind.
 type StageEndBody struct {
 	Class      string `json:"class,omitempty"`
+	Bytes      int64  `json:"bytes,omitempty"` // of a deliver stage: what is sent
 	Effects    bool   `json:"effects,omitempty"`
 	Impl       string `json:"impl"`
 	In         Digest `json:"in"`
@@ -105,6 +116,8 @@ type StageEndBody struct {
 	Candidate  Digest `json:"candidate,omitzero"` // content an invoke stage left behind
 	Status     string `json:"status,omitempty"`
 	Text       Digest `json:"text,omitzero"`
+	Norm       Digest `json:"norm,omitzero"`   // of the text without case, space and signs; in a discussion
+	Tools      int    `json:"tools,omitempty"` // calls an invoke stage saw
 	Usage      *Usage `json:"usage,omitempty"`
 	Version    int    `json:"version"`
 	Why        string `json:"why,omitempty"` // one sentence
@@ -121,10 +134,12 @@ type StopBody struct {
 }
 
 // ResumedBody reopens a run: By is resume, retry or start-up. Agents limits a
-// retry; empty means every slot without a completed reply.
+// retry; empty means every slot without a completed reply. OnGate, if set, is
+// what happens at gates from now on.
 type ResumedBody struct {
 	Agents []AgentID `json:"agents,omitempty"`
 	By     string    `json:"by"`
+	OnGate string    `json:"on_gate,omitempty"`
 }
 
 type InterruptedBody struct {
@@ -171,7 +186,8 @@ type CommitBody struct {
 type DeliverySentBody struct {
 	Agent       AgentID `json:"agent"`
 	Fingerprint Digest  `json:"fingerprint"`
-	Session     string  `json:"session"` // new, resume, rebuilt
+	Repair      bool    `json:"repair,omitempty"` // asks for a proper receipt once more
+	Session     string  `json:"session"`          // new, resume, rebuilt
 }
 
 // PermissionBody is one decision on an agent's request.
@@ -179,6 +195,7 @@ type PermissionBody struct {
 	Asked    string `json:"asked"`
 	By       string `json:"by"`
 	Decision string `json:"decision"`
+	Gate     GateID `json:"gate,omitempty"`
 	Kind     string `json:"kind"`
 	Resolved string `json:"resolved"`
 }

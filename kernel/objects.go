@@ -95,6 +95,19 @@ type Turn struct {
 	OutputDir string          `json:"output_dir,omitempty"`
 	Candidate Digest          `json:"candidate,omitzero"` // the content the turn starts from; zero = the snapshot's
 	InPlace   bool            `json:"in_place,omitempty"` // a writer works in the person's folder, with consent
+	Given     []Given         `json:"given,omitempty"`    // what others said in this run, as far as the phase allows
+	Repair    string          `json:"repair,omitempty"`   // what is asked for once more when it lacks: receipt, decision
+}
+
+// Given is something said in this run that a turn is told: an agent's answer, or
+// the person's.
+type Given struct {
+	Agent AgentID `json:"agent,omitempty"` // empty: the person
+	Phase string  `json:"phase"`
+	Round int     `json:"round"`
+	Item  string  `json:"item,omitempty"`
+	Text  Digest  `json:"text,omitzero"`
+	Said  string  `json:"said,omitempty"` // instead of Text
 }
 
 // Delivery is the exact text an agent is given: the output of deliver.
@@ -214,17 +227,18 @@ type ClaimText struct {
 // commit. Scope is "attempt", or "run" for the accepted result of the run, in
 // which case Parts are the Results of its attempts.
 type Verdict struct {
-	Version  int            `json:"version"`
-	Scope    string         `json:"scope"`
-	Turn     Digest         `json:"turn,omitzero"`
-	Claim    Digest         `json:"claim,omitzero"`
-	Text     Digest         `json:"text,omitzero"`
-	Status   string         `json:"status"` // completed, partial, stopped, stalled, interrupted
-	Results  []ClaimVerdict `json:"results"`
-	Outcomes []Outcome      `json:"outcomes"`
-	Parts    []Digest       `json:"parts,omitempty"`
-	Snapshot Digest         `json:"snapshot,omitzero"` // scope run
-	Run      RunID          `json:"run,omitempty"`     // scope run
+	Version   int            `json:"version"`
+	Scope     string         `json:"scope"`
+	Turn      Digest         `json:"turn,omitzero"`
+	Claim     Digest         `json:"claim,omitzero"`
+	Text      Digest         `json:"text,omitzero"`
+	Status    string         `json:"status"` // completed, partial, stopped, stalled, interrupted
+	Results   []ClaimVerdict `json:"results"`
+	Outcomes  []Outcome      `json:"outcomes"`
+	Parts     []Digest       `json:"parts,omitempty"`
+	Snapshot  Digest         `json:"snapshot,omitzero"`  // scope run
+	Candidate Digest         `json:"candidate,omitzero"` // scope run: the accepted content; zero = no files
+	Run       RunID          `json:"run,omitempty"`      // scope run
 }
 
 // ClaimVerdict is the verdict on one claim.

@@ -38,6 +38,11 @@ const (
 	CommitRec       RecordKind = "commit"
 	NoticeRec       RecordKind = "notice"
 	UsageRec        RecordKind = "usage"
+	GateOpened      RecordKind = "gate.opened"
+	GateDecided     RecordKind = "gate.decided"
+	GateUsed        RecordKind = "gate.used" // an attempt got the answer
+	PlanAgreed      RecordKind = "plan.agreed"
+	BudgetTripped   RecordKind = "budget.tripped" // counted in flight
 	RecordVersion              = 1
 	MaxRecordBytes             = 128 << 10 // canonical bytes of one record; larger content goes to a pack
 )

@@ -27,16 +27,27 @@ type State struct {
 	Finished    *FinishedBody
 	FinishedAt  time.Time
 	Usage       Usage
-	Attempts    int // made so far
+	Attempts    int   // made so far
+	Tools       int   // calls of all ended attempts
+	Bytes       int64 // sent to agents
+	Gates       []*Gate
+	Agreed      *AgreedBody
+	Tripped     *TrippedBody // a hard budget was passed in flight
 
-	used bool // Usage holds at least one attempt
-	byID map[AttemptID]*Attempt
+	started      int  // attempts dispatched
+	used         bool // Usage holds at least one attempt
+	byID         map[AttemptID]*Attempt
+	slotOf       map[AttemptID]*Slot
+	gateByID     map[GateID]*Gate
+	gatesOpen    int
+	decidedGates int // gates before this index are decided
 }
 
 // Phase is one barrier-ended step of the plan.
 type Phase struct {
 	Name     string
 	Round    int
+	First    int // place of the first slot in its round
 	Slots    []*Slot
 	Finished bool
 	Status   string
@@ -50,6 +61,8 @@ type Slot struct {
 	Published AttemptID // attempt whose text is the slot's message
 	Stopped   bool      // this agent alone was asked to stop
 	Again     bool      // a resume or retry wants a new try
+	Consent   bool      // the person asked for that try
+	Message   MessageID // of the published attempt
 }
 
 // Last returns the slot's latest attempt, or nil.
@@ -65,6 +78,7 @@ type Attempt struct {
 	ID         AttemptID
 	Body       AttemptBody
 	Started    bool
+	Sent       bool // the prompt may have left
 	Finished   *AttemptFinishedBody
 	FinishedAt time.Time
 	Deliver    StageState
@@ -72,6 +86,8 @@ type Attempt struct {
 	Receipt    StageState
 	Verify     StageState
 	Commit     StageState
+	Said       json.RawMessage // the receipt, canonical; nil without one
+	Claims     []ClaimVerdict
 }
 
 // StageState is how far one stage got.
@@ -90,7 +106,7 @@ func (s *StageState) Open() bool { return s.Started > 0 && !s.Done && !s.Failed 
 
 // NewState returns the state of a run without records.
 func NewState(run RunID) *State {
-	return &State{Run: run, byID: map[AttemptID]*Attempt{}}
+	return &State{Run: run, byID: map[AttemptID]*Attempt{}, slotOf: map[AttemptID]*Slot{}, gateByID: map[GateID]*Gate{}}
 }
 
 // Fold applies all records to a new state.
@@ -115,19 +131,8 @@ func (s *State) Phase() *Phase {
 	return s.Phases[len(s.Phases)-1]
 }
 
-// SlotOf returns the slot of an attempt in the latest phase that has it.
-func (s *State) SlotOf(id AttemptID) *Slot {
-	for _, p := range slices.Backward(s.Phases) {
-		for _, sl := range p.Slots {
-			for _, a := range sl.Attempts {
-				if a.ID == id {
-					return sl
-				}
-			}
-		}
-	}
-	return nil
-}
+// SlotOf returns the slot of an attempt, or nil.
+func (s *State) SlotOf(id AttemptID) *Slot { return s.slotOf[id] }
 
 // Status is the run's status as lists show it.
 func (s *State) Status() RunStatus {
@@ -139,7 +144,7 @@ func (s *State) Status() RunStatus {
 
 // Summary is the run's row in lists.
 func (s *State) Summary() RunSummary {
-	sum := RunSummary{Run: s.Run, Conversation: s.Created.Conversation, Status: s.Status(), Plan: s.Created.Plan,
+	sum := RunSummary{Run: s.Run, Gates: s.gatesOpen, Conversation: s.Created.Conversation, Status: s.Status(), Plan: s.Created.Plan,
 		Agents: s.Created.Agents, Created: s.CreatedAt, Title: s.Created.Title, Usage: s.Usage}
 	if s.Finished != nil {
 		at := s.FinishedAt
@@ -201,10 +206,38 @@ func (s *State) apply(r Record) error {
 	case RunResumed:
 		return s.applyResumed(r)
 	case MessageRec:
-		if a := s.byID[r.Attempt]; a != nil {
-			s.SlotOf(r.Attempt).Published = r.Attempt
+		b, err := body[MessageBody](r)
+		if sl := s.slotOf[r.Attempt]; sl != nil {
+			sl.Published, sl.Message = r.Attempt, b.Message
 		}
-		_, err := body[MessageBody](r)
+		return err
+	case DeliverySent:
+		if a := s.byID[r.Attempt]; a != nil {
+			a.Sent = true
+		}
+		_, err := body[DeliverySentBody](r)
+		return err
+	case GateOpened, GateDecided, GateUsed:
+		return s.applyGate(r)
+	case ReceiptRec:
+		b, err := body[ReceiptBody](r)
+		if a := s.byID[r.Attempt]; a != nil {
+			a.Said = b.Receipt
+		}
+		return err
+	case VerifyRec:
+		b, err := body[ClaimVerdict](r)
+		if a := s.byID[r.Attempt]; a != nil {
+			a.Claims = append(a.Claims, b)
+		}
+		return err
+	case PlanAgreed:
+		b, err := body[AgreedBody](r)
+		s.Agreed = &b
+		return err
+	case BudgetTripped:
+		b, err := body[TrippedBody](r)
+		s.Tripped = &b
 		return err
 	case CommitRec:
 		b, err := body[CommitBody](r)
@@ -235,9 +268,9 @@ func (s *State) applyPhase(r Record) error {
 	if err != nil {
 		return err
 	}
-	p := &Phase{Name: b.Phase, Round: b.Round}
+	p := &Phase{Name: b.Phase, Round: b.Round, First: b.First}
 	for i, sb := range b.Slots {
-		p.Slots = append(p.Slots, &Slot{SlotBody: sb, Index: i})
+		p.Slots = append(p.Slots, &Slot{SlotBody: sb, Index: b.First + i})
 	}
 	s.Phases = append(s.Phases, p)
 	return nil
@@ -264,16 +297,17 @@ func (s *State) applyAttempt(r Record) error {
 			return orUnknown(nil, r.Attempt)
 		}
 		a.Started = true
+		s.started++
 		return nil
 	}
 	p := s.Phase()
-	if p == nil || b.Slot < 0 || b.Slot >= len(p.Slots) || s.byID[r.Attempt] != nil {
+	if p == nil || b.Slot < p.First || b.Slot >= p.First+len(p.Slots) || s.byID[r.Attempt] != nil {
 		return fmt.Errorf("attempt %s has no free slot", r.Attempt)
 	}
 	a := &Attempt{ID: r.Attempt, Body: b}
-	sl := p.Slots[b.Slot]
-	sl.Attempts, sl.Again = append(sl.Attempts, a), false
-	s.byID[a.ID] = a
+	sl := p.Slots[b.Slot-p.First]
+	sl.Attempts, sl.Again, sl.Consent = append(sl.Attempts, a), false, false
+	s.byID[a.ID], s.slotOf[a.ID] = a, sl
 	s.Attempts++
 	return nil
 }
@@ -351,6 +385,7 @@ func (s *State) applyStage(r Record) error {
 		return fmt.Errorf("stage %s was not open", r.Stage)
 	}
 	st.End, st.EndSeq = b, r.Seq
+	s.Tools, s.Bytes = s.Tools+b.Tools, s.Bytes+b.Bytes
 	st.Done, st.Failed = r.Kind == StageFinished, r.Kind == StageFailed
 	return nil
 }
@@ -381,7 +416,10 @@ func (s *State) applyResumed(r Record) error {
 	if err != nil {
 		return err
 	}
-	s.Stopping, s.Interrupted, s.Finished = false, false, nil
+	s.Stopping, s.Interrupted, s.Finished, s.Tripped = false, false, nil, nil
+	if b.OnGate != "" {
+		s.Created.OnGate = b.OnGate
+	}
 	for _, st := range []*StageState{&s.Freeze, &s.Commit} {
 		if st.Failed {
 			*st = StageState{}
@@ -397,6 +435,7 @@ func (s *State) applyResumed(r Record) error {
 		}
 		if a := sl.Last(); a == nil || a.Finished != nil && a.Finished.Status != "completed" {
 			sl.Again, sl.Stopped, p.Finished = true, false, false
+			sl.Consent = b.By == "retry"
 		}
 	}
 	return nil

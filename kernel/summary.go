@@ -31,6 +31,7 @@ type RunSummary struct {
 	Reason       string         `json:"reason"`
 	Title        string         `json:"title"`
 	Usage        Usage          `json:"usage"`
+	Gates        int            `json:"gates,omitempty"` // that wait
 }
 
 // Usage counts what an attempt or a run consumed. A nil field is unknown, not

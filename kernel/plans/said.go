@@ -1,0 +1,59 @@
+package plans
+
+import (
+	"encoding/json"
+
+	"witan/kernel"
+)
+
+// said is what the plans read of receipts.
+type said struct {
+	Summary     string        `json:"summary"`
+	Verdict     string        `json:"verdict"`
+	Plan        *WorkPlan     `json:"plan"`
+	SupportPlan string        `json:"support_plan"`
+	Candidate   string        `json:"candidate"`
+	Resolved    []string      `json:"resolved"`
+	Findings    []saidFinding `json:"findings"`
+	Decision    *decision     `json:"decision"`
+}
+
+type saidFinding struct {
+	Severity string `json:"severity"`
+	Stance   string `json:"stance"`
+	Title    string `json:"title"`
+}
+
+// decision closes a turn of a discussion.
+type decision struct {
+	Status       string   `json:"status"`
+	Reason       string   `json:"reason"`
+	Deliverables []string `json:"deliverables"`
+	Handoff      string   `json:"handoff"`
+	Next         []string `json:"next"`
+}
+
+// receipt reads the receipt of an attempt that ended properly; without one it is empty.
+func receipt(at *kernel.Attempt) (r said) {
+	if at != nil && len(at.Said) > 0 {
+		_ = json.Unmarshal(at.Said, &r) // checked when it was recorded
+	}
+	return r
+}
+
+// completed is the slot's attempt if it completed, or nil.
+func completed(sl *kernel.Slot) *kernel.Attempt {
+	if at := sl.Last(); at != nil && at.Finished != nil && at.Finished.Status == "completed" && !at.Commit.Failed {
+		return at
+	}
+	return nil
+}
+
+// given tells of a slot's answer; ok is false when there is none.
+func given(ph *kernel.Phase, sl *kernel.Slot) (g kernel.Given, ok bool) {
+	at := sl.Last()
+	if at == nil || at.Invoke.End.Text.IsZero() {
+		return g, false
+	}
+	return kernel.Given{Agent: sl.Agent, Phase: ph.Name, Round: ph.Round, Item: sl.Item, Text: at.Invoke.End.Text}, true
+}
