@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Kinds of gates.
@@ -94,9 +95,18 @@ var (
 		{ID: "allow-run", Name: "Allow for this run", Kind: "allow_always"}, {ID: "reject", Name: "Reject", Kind: "reject_once"}}
 )
 
-// NewGateID names the gate that a run opens about something, which key tells apart.
+// NewGateID names the gate that a run opens about something, which key tells
+// apart. The id holds the run, so that a gate is found without an index.
 func NewGateID(run RunID, kind string, key ...string) GateID {
-	return GateID(DeriveID(GatePrefix, append([]string{string(run), kind}, key...)...))
+	tail := DeriveID("", append([]string{string(run), kind}, key...)...)
+	return GateID(GatePrefix + strings.TrimPrefix(string(run), RunPrefix) + "-" + tail)
+}
+
+// RunOfGate is the run that a gate id names; false when it is no gate id.
+func RunOfGate(id GateID) (RunID, bool) {
+	rest, ok := strings.CutPrefix(string(id), GatePrefix)
+	run, tail, cut := strings.Cut(rest, "-")
+	return RunID(RunPrefix + run), ok && cut && ValidID(RunPrefix, RunPrefix+run) && ValidID("", tail)
 }
 
 // Gate finds a gate by id, or nil.

@@ -95,15 +95,34 @@ func Next(s *State, p Plan, now time.Time) Action {
 	return s.finish(step.Status, step.Reason)
 }
 
-// nextDenial answers the oldest open gate of a run at which nobody is asked.
+// nextDenial answers the oldest open gate that nobody can answer any more: of a
+// run that asks nobody or is being stopped, or of a turn that is over. Loss is denial.
 func (s *State) nextDenial() (Action, bool) {
-	if s.Created.OnGate != OnGateDeny {
-		return Action{}, false
-	}
 	for _, g := range s.OpenGates() {
-		return Action{Kind: GateDecided, Attempt: g.Attempt, Body: DecidedBody{By: "policy", Gate: g.Gate, Option: g.Refusal()}}, true
+		by := ""
+		switch {
+		case s.Created.OnGate == OnGateDeny:
+			by = "policy"
+		case s.Stopping:
+			by = "stop"
+		case s.lost(g):
+			by = "turn-ended"
+		}
+		if by != "" {
+			return Action{Kind: GateDecided, Attempt: g.Attempt, Body: DecidedBody{By: by, Gate: g.Gate, Option: g.Refusal()}}, true
+		}
 	}
 	return Action{}, false
+}
+
+// lost reports whether an agent's question has nobody to take its answer: its
+// turn is over, and not because the run was parked or lost its host.
+func (s *State) lost(g *Gate) bool {
+	at := s.byID[g.Attempt]
+	if at == nil || g.Kind != GatePermission && g.Kind != GateInput {
+		return false
+	}
+	return s.slotOf[at.ID].Stopped || at.Finished != nil && at.Finished.Status != "interrupted"
 }
 
 // ending is why a run is on its way out before its plan says so, and what its

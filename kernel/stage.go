@@ -99,6 +99,7 @@ type Answer struct {
 	Option string
 	Text   string
 	By     string
+	Gate   GateID
 }
 
 // Event is one step of an agent's turn as it happens: the one vocabulary of all adapters.
@@ -249,6 +250,15 @@ type InvokeRequest struct {
 	Workspace    string      // working directory of the turn
 	MCP          []MCPServer // tool servers that the agent is offered, where it takes any
 	State        string      // folder for the agent's files of this turn (TMPDIR and output below it)
+}
+
+// SessionScope is what an agent's native session belongs to: the conversation in
+// direct, the run where several agents work over several turns (SPEC A3).
+func SessionScope(plan string, c ConversationID, r RunID) ConversationID {
+	if plan == "direct" {
+		return c
+	}
+	return ConversationID(r)
 }
 
 // MCPServer is a tool server of one turn, started by the agent over stdio.

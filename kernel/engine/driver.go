@@ -21,6 +21,9 @@ type driver struct {
 	done  chan struct{}
 	err   error // set before done is closed
 
+	asking   map[kernel.GateID][]chan kernel.Answer // who waits for an answer
+	inflight map[kernel.AttemptID]kernel.Usage      // of running attempts
+
 	open   map[uint64]openStage // outstanding requests by seq of stage.started
 	batch  []kernel.Record      // folded in and not yet appended; the next append takes them along
 	after  []func() error       // what to do once they are durable
@@ -66,7 +69,7 @@ const (
 
 func newDriver(e *Engine, s *kernel.State, plan kernel.Plan, recs []kernel.Record) *driver {
 	d := &driver{e: e, s: s, plan: plan, live: newLive(recs), inbox: make(chan any, 16), done: make(chan struct{}),
-		open: map[uint64]openStage{}, resend: resendFirst}
+		open: map[uint64]openStage{}, resend: resendFirst, asking: map[kernel.GateID][]chan kernel.Answer{}, inflight: map[kernel.AttemptID]kernel.Usage{}}
 	d.adopt()
 	return d
 }
@@ -238,6 +241,9 @@ func (d *driver) enrich(ctx context.Context, a kernel.Action) (any, error) {
 	switch b := a.Body.(type) {
 	case kernel.PhaseStartedBody:
 		claim := fmt.Sprintf("%s/%s/%d", d.s.Run, b.Phase, b.Round)
+		if b.First > 0 {
+			claim += fmt.Sprintf("/%d", b.First)
+		}
 		first, err := d.e.Conversations.ReserveTurns(ctx, d.s.Created.Conversation, claim, len(b.Slots))
 		if err != nil {
 			return nil, err
@@ -247,7 +253,7 @@ func (d *driver) enrich(ctx context.Context, a kernel.Action) (any, error) {
 		}
 		return b, nil
 	case kernel.AttemptBody:
-		if a.Kind == kernel.AttemptQueued && d.s.Created.Plan == "direct" {
+		if a.Kind == kernel.AttemptQueued && d.s.Created.Plan != "batch" {
 			return d.session(ctx, b)
 		}
 	}
@@ -256,7 +262,7 @@ func (d *driver) enrich(ctx context.Context, a kernel.Action) (any, error) {
 
 // session says whether the agent's native session goes on (SPEC A3).
 func (d *driver) session(ctx context.Context, b kernel.AttemptBody) (any, error) {
-	s, err := d.e.Conversations.Session(ctx, d.s.Created.Conversation, b.Agent)
+	s, err := d.e.Conversations.Session(ctx, kernel.SessionScope(d.s.Created.Plan, d.s.Created.Conversation, d.s.Run), b.Agent)
 	switch {
 	case kernel.IsKind(err, kernel.NotFound):
 		b.Rebuilt = b.Try > 1 && lastClass(d.s, b) == kernel.ClassSession
@@ -271,7 +277,7 @@ func (d *driver) session(ctx context.Context, b kernel.AttemptBody) (any, error)
 }
 
 func lastClass(s *kernel.State, b kernel.AttemptBody) string {
-	if at := s.Phase().Slots[b.Slot].Last(); at != nil && at.Finished != nil {
+	if at := s.Phase().Slots[b.Slot-s.Phase().First].Last(); at != nil && at.Finished != nil {
 		return at.Finished.Class
 	}
 	return ""
@@ -312,6 +318,11 @@ func (d *driver) append(ctx context.Context, head kernel.Head, recs []kernel.Rec
 	}
 	d.live.records(got)
 	d.show(ctx)
+	for _, r := range got {
+		if err := d.react(ctx, r); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

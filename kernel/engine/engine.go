@@ -57,6 +57,8 @@ type Engine struct {
 var (
 	errStopped     = errors.New("stopped by the person")
 	errHostClosing = errors.New("the host is closing")
+	errGate        = errors.New("parked until a gate is answered")
+	errBudget      = errors.New("a budget is exhausted")
 )
 
 // New wires an engine. Start must be called before anything else.

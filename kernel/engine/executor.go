@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"witan/kernel"
 	"witan/kernel/marker"
@@ -91,8 +93,13 @@ func (x *executor) answer(k key, b json.RawMessage) {
 
 func (x *executor) onCancel(ctx context.Context, s kernel.Signal) {
 	cause := errStopped
-	if string(s.Body) == `"interrupted"` {
+	switch string(s.Body) {
+	case `"interrupted"`:
 		cause = errHostClosing
+	case `"gate"`:
+		cause = errGate
+	case `"budget"`:
+		cause = errBudget
 	}
 	x.cancel(key{s.Run, s.Seq}, cause)
 }
@@ -159,7 +166,11 @@ func (x *executor) lookup(ctx context.Context, k key) (request, error) {
 		}
 		q.rec = r
 		q.ref = q.created.Stages[r.Stage]
-		return q, json.Unmarshal(r.Body, &q.body)
+		err = json.Unmarshal(r.Body, &q.body)
+		if q.body.Impl != q.ref.Use { // the plan put another one in its place, with its defaults
+			q.ref = kernel.StageRef{Use: q.body.Impl}
+		}
+		return q, err
 	}
 	return q, kernel.E("engine.lookup", kernel.NotFound, nil, "run %s has no record %d", k.run, k.seq)
 }
@@ -181,7 +192,9 @@ func (x *executor) run(ctx context.Context, k key) (json.RawMessage, bool) {
 		end.Out = out
 		switch q.rec.Stage {
 		case "invoke":
-			err = x.reply(ctx, out, &end)
+			err = x.reply(ctx, q.created.Plan, out, &end)
+		case "deliver":
+			err = x.delivery(ctx, out, &end)
 		case "verify":
 			err = x.verdict(ctx, out, &end)
 		}
@@ -258,6 +271,9 @@ func (x *executor) env(ctx context.Context, q request) (kernel.Env, func()) {
 	}
 	st := newStream(x.e, d, q.rec.Attempt)
 	env.Emit = st.emit
+	env.Ask = func(ctx context.Context, question kernel.Question) (kernel.Answer, error) {
+		return d.question(ctx, q.rec.Attempt, question)
+	}
 	return env, st.close
 }
 
@@ -276,13 +292,13 @@ func (e *Engine) note(ctx context.Context, r kernel.Record, kind kernel.RecordKi
 }
 
 // reply reads the invoke stage's output for what its end record shows.
-func (x *executor) reply(ctx context.Context, out kernel.Digest, end *kernel.StageEndBody) error {
+func (x *executor) reply(ctx context.Context, plan string, out kernel.Digest, end *kernel.StageEndBody) error {
 	ctx = context.WithoutCancel(ctx)
 	r, err := kernel.GetObject[kernel.Reply](ctx, x.e.Packs, out)
 	if err != nil {
 		return err
 	}
-	end.Usage = &r.Usage
+	end.Usage, end.Candidate, end.Tools = &r.Usage, r.Candidate, len(r.Tools)+r.MoreTool
 	if r.Text.IsZero() {
 		return nil
 	}
@@ -292,7 +308,29 @@ func (x *executor) reply(ctx context.Context, out kernel.Digest, end *kernel.Sta
 	}
 	if vis := marker.Visible(string(raw)); vis != "" {
 		end.Text, err = x.e.Packs.Put(ctx, "text", []byte(vis))
+		if plan == "discuss" {
+			end.Norm = normal(vis)
+		}
 	}
+	return err
+}
+
+// normal names a text but for case, space and signs: two turns that say the same
+// have the same one.
+func normal(text string) kernel.Digest {
+	keep := func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}
+	return kernel.SumDomain("norm/1", []byte(strings.Map(keep, text)))
+}
+
+// delivery lets the end record of a delivery show what is sent.
+func (x *executor) delivery(ctx context.Context, out kernel.Digest, end *kernel.StageEndBody) error {
+	d, err := kernel.GetObject[kernel.Delivery](context.WithoutCancel(ctx), x.e.Packs, out)
+	end.Bytes = d.Bytes
 	return err
 }
 
@@ -312,13 +350,17 @@ func (x *executor) failure(ctx context.Context, q request, err error, end *kerne
 	case errors.As(err, &f):
 		end.Class, end.Reason, end.Status, end.Why = f.Class, f.Reason, f.Status, clip(f.Text, 600)
 		end.Effects, end.RetryAfter = f.Effects, int64(f.RetryAfter/time.Millisecond)
-		x.partial(ctx, f, end)
+		x.partial(ctx, q.created.Plan, f, end)
 	case kernel.IsKind(err, kernel.Corrupt):
 		end.Class, end.Reason, end.Why = kernel.ClassExecution, kernel.ReasonSnapshotChanged, clip(err.Error(), 600)
 	default:
 		end.Class, end.Reason, end.Why = kernel.ClassExecution, reasonOf(err), clip(err.Error(), 600)
 	}
 	switch context.Cause(ctx) {
+	case errGate:
+		end.Class, end.Reason, end.Status = kernel.ClassPermission, kernel.ReasonGateWaits, "interrupted"
+	case errBudget:
+		end.Class, end.Reason, end.Status = kernel.ClassBudget, "budget_exhausted", "stopped"
 	case errStopped:
 		end.Class, end.Reason, end.Status = kernel.ClassCancelled, "stopped_by_person", "stopped"
 	case errHostClosing:
@@ -339,7 +381,7 @@ func reasonOf(err error) string {
 }
 
 // partial keeps the reply that had arrived before the failure.
-func (x *executor) partial(ctx context.Context, f *kernel.Failure, end *kernel.StageEndBody) {
+func (x *executor) partial(ctx context.Context, plan string, f *kernel.Failure, end *kernel.StageEndBody) {
 	r, ok := f.Partial.(kernel.Reply)
 	if !ok {
 		return
@@ -348,7 +390,7 @@ func (x *executor) partial(ctx context.Context, f *kernel.Failure, end *kernel.S
 	d, err := kernel.PutObject(ctx, x.e.Packs, "invoke.out", r)
 	if err == nil {
 		end.Out = d
-		err = x.reply(ctx, d, end)
+		err = x.reply(ctx, plan, d, end)
 	}
 	if err != nil {
 		x.e.Log.Error("partial reply not kept", "err", err)

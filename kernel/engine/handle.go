@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 
 	"witan/kernel"
@@ -24,6 +25,14 @@ func (d *driver) handle(ctx context.Context, m any) error {
 		err := d.external(ctx, kernel.RunResumed, "", "", m.body)
 		m.reply <- err
 		return storeError(err)
+	case askMsg:
+		return storeError(d.onAsk(ctx, m))
+	case decideMsg:
+		err := d.onDecide(ctx, m.body)
+		m.reply <- err
+		return storeError(err)
+	case usageMsg:
+		return storeError(d.onUsage(ctx, m))
 	case interruptMsg:
 		if err := d.external(ctx, kernel.RunInterrupted, "", "", kernel.InterruptedBody{Reason: "host_closing"}); err != nil {
 			return err
@@ -36,7 +45,7 @@ func (d *driver) handle(ctx context.Context, m any) error {
 // storeError keeps the errors after which the ledger cannot be written any more.
 func storeError(err error) error {
 	switch kernel.KindOf(err) {
-	case kernel.Invalid, kernel.Cancelled, kernel.NotFound:
+	case kernel.Invalid, kernel.Cancelled, kernel.NotFound, kernel.Conflict:
 		return nil
 	}
 	return err
@@ -74,6 +83,14 @@ func (d *driver) onResult(ctx context.Context, m resultMsg) error {
 		return err
 	}
 	recs := []kernel.Record{r}
+	if kind == kernel.StageFailed && o.stage == "receipt" {
+		rej, err := d.newRecord(kernel.ReceiptRejected, o.attempt, "", kernel.RejectedBody{Code: end.Reason})
+		if err != nil {
+			return err
+		}
+		recs = append(recs, rej)
+	}
+	delete(d.inflight, o.attempt)
 	if kind == kernel.StageFinished {
 		more, err := d.derive(ctx, o, end)
 		if err != nil {
@@ -154,6 +171,11 @@ func (d *driver) cancelOpen(ctx context.Context, cause string, which func(openSt
 	}
 }
 
+// remarker is a plan that says what it could not use of a receipt.
+type remarker interface {
+	Remark(s *kernel.State, at kernel.AttemptID, receipt json.RawMessage) (kernel.NoticeBody, bool)
+}
+
 // derive reads a stage's output and gives the records that people read:
 // they are appended together with the end of the stage.
 func (d *driver) derive(ctx context.Context, o openStage, end kernel.StageEndBody) ([]kernel.Record, error) {
@@ -183,7 +205,15 @@ func (d *driver) derive(ctx context.Context, o openStage, end kernel.StageEndBod
 				return nil, err
 			}
 		}
-		return out, add(kernel.ReceiptRec, kernel.ReceiptBody{Phase: d.s.Attempt(o.attempt).Body.Phase, Receipt: c.Receipt, Source: c.Source})
+		if err := add(kernel.ReceiptRec, kernel.ReceiptBody{Phase: d.s.Attempt(o.attempt).Body.Phase, Receipt: c.Receipt, Source: c.Source}); err != nil {
+			return nil, err
+		}
+		if r, ok := d.plan.(remarker); ok {
+			if n, ok := r.Remark(d.s, o.attempt, c.Receipt); ok {
+				return out, add(kernel.NoticeRec, n)
+			}
+		}
+		return out, nil
 	case "verify":
 		v, err := kernel.GetObject[kernel.Verdict](ctx, d.e.Packs, end.Out)
 		if err != nil {

@@ -160,6 +160,10 @@ func (s *stream) emit(ev kernel.Event) {
 		}
 		s.d.live.event(s.at, ev)
 		s.show()
+	case "usage":
+		if ev.Usage != nil && len(s.d.s.Created.Budget) > 0 {
+			s.d.send(s.e.ctx, usageMsg{s.at, *ev.Usage})
+		}
 	case "tool", "plan":
 		s.d.live.event(s.at, ev)
 		s.show()

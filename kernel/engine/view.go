@@ -27,7 +27,8 @@ func NewLines(p kernel.Packs, run kernel.RunID) *Lines {
 }
 
 // hidden kinds serve recovery, not people.
-var hidden = map[kernel.RecordKind]bool{kernel.StageStarted: true, kernel.DeliverySent: true, kernel.ProcessStarted: true}
+var hidden = map[kernel.RecordKind]bool{kernel.StageStarted: true, kernel.DeliverySent: true, kernel.ProcessStarted: true,
+	kernel.GateUsed: true, kernel.BudgetTripped: true}
 
 // Item gives the lines of a live item.
 func (l *Lines) Item(ctx context.Context, it Item, now time.Time) ([]json.RawMessage, error) {
