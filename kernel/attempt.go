@@ -122,7 +122,7 @@ func (s *State) nextLease(ph *Phase, at *Attempt, now time.Time) Action {
 }
 
 func (s *State) finishAttempt(ph *Phase, at *Attempt, status, class, reason string) Action {
-	b := AttemptFinishedBody{Agent: at.Body.Agent, Phase: ph.Name, Round: ph.Round, Try: at.Body.Try,
+	b := AttemptFinishedBody{Agent: at.Body.Agent, Phase: ph.Name, Round: ph.Round, Try: at.Body.Try, Item: at.Body.Item,
 		Status: status, Class: class, Reason: reason, Usage: Usage{}}
 	if u := at.Invoke.End.Usage; u != nil {
 		b.Usage = *u

@@ -85,6 +85,7 @@ type AttemptBody struct {
 type AttemptFinishedBody struct {
 	Agent  AgentID `json:"agent"`
 	Class  string  `json:"class,omitempty"`
+	Item   string  `json:"item,omitempty"`
 	Phase  string  `json:"phase"`
 	Reason string  `json:"reason,omitempty"`
 	Round  int     `json:"round"`

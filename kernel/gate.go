@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Kinds of gates.
@@ -53,6 +54,7 @@ type Gate struct {
 	GateBody
 	Attempt  AttemptID
 	Seq      uint64 // of gate.opened
+	At       time.Time
 	Decision *DecidedBody
 	Used     bool // an attempt has had the answer
 }
@@ -136,7 +138,7 @@ func (s *State) applyGate(r Record) error {
 		if s.gateByID[b.Gate] != nil || b.Gate == "" {
 			return fmt.Errorf("gate %q is open already", b.Gate)
 		}
-		g := &Gate{GateBody: b, Attempt: r.Attempt, Seq: r.Seq}
+		g := &Gate{GateBody: b, Attempt: r.Attempt, Seq: r.Seq, At: r.At}
 		s.Gates = append(s.Gates, g)
 		s.gateByID[b.Gate] = g
 		s.gatesOpen++

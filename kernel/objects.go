@@ -135,7 +135,15 @@ type Reply struct {
 	Receipt  ReceiptBytes `json:"receipt,omitempty"`
 	Changed  []Change     `json:"changed,omitempty"` // what really changed on disk during the turn
 
-	Candidate Digest `json:"candidate,omitzero"` // content a writing turn left; zero for a read-only one
+	Candidate Digest       `json:"candidate,omitzero"` // content a writing turn left; zero for a read-only one
+	Files     []OutputFile `json:"files,omitempty"`    // what the turn left in its output folder
+}
+
+// OutputFile is a file of a turn's output folder. Path is relative to it.
+type OutputFile struct {
+	Path  string `json:"path"`
+	Hash  Digest `json:"hash"`
+	Bytes int64  `json:"bytes"`
 }
 
 // Candidate is content that a writer made: the files that differ from the

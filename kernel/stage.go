@@ -246,10 +246,11 @@ type InvokeRequest struct {
 	Delivery     Delivery
 	DeliveryHash Digest
 	Turn         Turn
-	Prompt       []byte      // the exact bytes of Delivery.Prompt, checked
-	Workspace    string      // working directory of the turn
-	MCP          []MCPServer // tool servers that the agent is offered, where it takes any
-	State        string      // folder for the agent's files of this turn (TMPDIR and output below it)
+	Prompt       []byte         // the exact bytes of Delivery.Prompt, checked
+	Scope        ConversationID // what a native session belongs to; "" = none is kept
+	Workspace    string         // working directory of the turn
+	MCP          []MCPServer    // tool servers that the agent is offered, where it takes any
+	State        string         // folder for the agent's files of this turn (TMPDIR and output below it)
 }
 
 // SessionScope is what an agent's native session belongs to: the conversation in

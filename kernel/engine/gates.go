@@ -214,8 +214,9 @@ func (d *driver) react(ctx context.Context, r kernel.Record) error {
 
 // OpenGate is a gate that waits, with its run.
 type OpenGate struct {
-	Run  kernel.RunID
-	Gate kernel.Gate
+	Run   kernel.RunID
+	Agent kernel.AgentID // who asks; "" is the run itself
+	Gate  kernel.Gate
 }
 
 // Gates lists what waits for a person, oldest run first.
@@ -233,7 +234,11 @@ func (e *Engine) Gates(ctx context.Context) ([]OpenGate, error) {
 			return nil, err
 		}
 		for _, g := range slices.Backward(s.OpenGates()) {
-			out = append(out, OpenGate{sum.Run, *g})
+			o := OpenGate{Run: sum.Run, Gate: *g}
+			if at := s.Attempt(g.Attempt); at != nil {
+				o.Agent = at.Body.Agent
+			}
+			out = append(out, o)
 		}
 	}
 	slices.Reverse(out)

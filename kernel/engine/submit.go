@@ -191,11 +191,43 @@ func Title(text string) string {
 func (e *Engine) Stop(ctx context.Context, run kernel.RunID, agent kernel.AgentID, by string) error {
 	d := e.driver(run)
 	if d == nil {
-		_, err := e.Ledger.Summary(ctx, run)
-		return err
+		return e.stopParked(ctx, run, agent, by)
 	}
 	reply := make(chan error, 1)
 	return d.ask(ctx, stopMsg{kernel.StopBody{Agent: agent, By: by}, reply}, reply)
+}
+
+// stopParked ends a run that waits for a gate: nobody works on it.
+func (e *Engine) stopParked(ctx context.Context, run kernel.RunID, agent kernel.AgentID, by string) error {
+	sum, err := e.Ledger.Summary(ctx, run)
+	if err != nil || agent != "" || sum.Status != kernel.RunWaiting {
+		return err
+	}
+	s, recs, err := e.load(ctx, run)
+	if err != nil {
+		return err
+	}
+	for _, r := range []struct {
+		kind kernel.RecordKind
+		body any
+	}{{kernel.RunResumed, kernel.ResumedBody{By: "stop"}}, {kernel.StopRequested, kernel.StopBody{By: by}}} {
+		if err := e.amend(ctx, s, r.kind, "", r.body); err != nil {
+			return err
+		}
+	}
+	if s, recs, err = e.load(ctx, run); err != nil {
+		return err
+	}
+	d, err := e.launch(s, recs)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-d.done:
+		return d.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Reopen lets an ended run go on (By "resume"), or retries its failed slots

@@ -2,6 +2,7 @@ package plans
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 
 	"witan/kernel"
@@ -99,4 +100,19 @@ func reviewOf(s *kernel.State, agent kernel.AgentID, round int) (kernel.AgentID,
 	other := all[(me+1+(round-1)%(len(all)-1))%len(all)].sl
 	g, ok := given(ph, other)
 	return other.Agent, g, ok
+}
+
+// Remark says what of a challenge could not be used.
+func (Council) Remark(s *kernel.State, at kernel.AttemptID, receipt json.RawMessage) (n kernel.NoticeBody, ok bool) {
+	var r said
+	a := s.Attempt(at)
+	if a == nil || a.Body.Phase != PhaseChallenge || json.Unmarshal(receipt, &r) != nil {
+		return n, false
+	}
+	if r.Plan != nil {
+		if _, err := r.Plan.Normalise(s.Snapshot, survivors(s), inputs(s)); err != nil {
+			return kernel.NoticeBody{Code: "plan_invalid", Text: "the plan of " + string(a.Body.Agent) + " is no plan: " + err.Error()}, true
+		}
+	}
+	return n, false
 }

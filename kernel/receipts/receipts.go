@@ -47,6 +47,24 @@ type Expect struct {
 	Round    int
 	Snapshot kernel.Digest
 	Item     string // work item, when there is one
+
+	Candidate string // what a verification is about, when there is one
+}
+
+// ExpectOf is what the receipt of a turn is checked against.
+func ExpectOf(t kernel.Turn) Expect {
+	var x struct {
+		Item struct {
+			ID string `json:"id"`
+		} `json:"item"`
+		Candidate string `json:"candidate"`
+	}
+	_ = json.Unmarshal(t.Extra, &x) // neither is the ordinary case
+	e := Expect{Phase: t.Phase, Round: t.Round, Snapshot: t.Snapshot, Candidate: x.Candidate}
+	if t.Phase == "work" {
+		e.Item = x.Item.ID
+	}
+	return e
 }
 
 // Parse reads raw and returns it in canonical form. In lenient mode dropped
@@ -122,6 +140,9 @@ func stale(m map[string]any, exp Expect) error {
 	}
 	if v, ok := m["item"].(string); ok && exp.Item != "" && v != exp.Item {
 		return bad(fmt.Sprintf("it is of item %q, not %q", clip(v), exp.Item))
+	}
+	if v, ok := m["candidate"].(string); ok && exp.Candidate != "" && v != exp.Candidate {
+		return bad("it is of another candidate")
 	}
 	return nil
 }

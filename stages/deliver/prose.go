@@ -35,6 +35,12 @@ func (w *writer) prose(ctx context.Context) error {
 	}
 	w.add("\n# Task\n%s\n", w.snap.Text)
 	w.attachments()
+	if err := w.given(ctx); err != nil {
+		return err
+	}
+	if err := w.phase(); err != nil {
+		return err
+	}
 	w.rules()
 	return nil
 }
@@ -184,15 +190,10 @@ func (w *writer) rules() {
 	}
 	w.add("- Reply in the language of the person's latest message.\n")
 	w.add("- Close with a receipt: with the tool receipt where you have it, else as the last thing in your answer, one JSON object between the tags %s and %s, each in angle brackets. "+
-		"Its keys: version (1), phase (%q), summary (one sentence)%s.\n", name(marker.ReceiptOpen), name(marker.ReceiptClose), w.turn.Phase, keys(w.turn.Phase))
-}
-
-// keys says what else a receipt of the phase holds.
-func keys(phase string) string {
-	if phase == "respond" {
-		return " and, if you claim something that can be checked, claims: a list of {text, command, exit, path, hash}"
+		"Its keys: version (1), phase (%q), summary (one sentence)%s.\n", name(marker.ReceiptOpen), name(marker.ReceiptClose), w.turn.Phase, keys(w.turn))
+	if w.turn.Repair == "receipt" {
+		w.add("- Without a complete receipt the turn does not count. No other keys; strings of at most 800 characters; lists of at most 16.\n")
 	}
-	return ""
 }
 
 // name is a marker without what makes it one, so that the prompt holds none but

@@ -10,13 +10,19 @@ import (
 // Lookup finds the adapter of an agent.
 type Lookup func(kernel.AgentID) (kernel.Invoker, bool)
 
-type stage struct {
-	look  Lookup
-	state func(kernel.Turn) string
+// Config is what the stage needs of its host.
+type Config struct {
+	Look   Lookup
+	State  func(kernel.Turn) string                                                           // folder for an agent's files of a turn
+	Places Places                                                                             // nil: every turn works in the workspace itself
+	Forget func(ctx context.Context, scope kernel.ConversationID, agent kernel.AgentID) error // a session of one turn
+	Tools  func(ctx context.Context, env kernel.Env, t kernel.Turn) (Tools, error)
 }
 
-// New returns "invoke/agent". state names the folder for an agent's files of a turn.
-func New(look Lookup, state func(kernel.Turn) string) kernel.Invoke { return stage{look, state} }
+type stage struct{ cfg Config }
+
+// New returns "invoke/agent".
+func New(c Config) kernel.Invoke { return stage{c} }
 
 func (stage) Spec() kernel.Spec {
 	return kernel.Spec{ID: "invoke/agent", Version: 1, Class: kernel.Once, Parallel: true, Touches: []string{"process", "network", "workspace-read", "workspace-write"},
@@ -48,11 +54,63 @@ func (s stage) Run(ctx context.Context, env kernel.Env, d kernel.Delivery) (kern
 	if kernel.Fingerprint(prompt) != d.Fingerprint {
 		return kernel.Reply{}, kernel.E("invoke", kernel.Corrupt, nil, "the delivery does not match its fingerprint")
 	}
-	agent, ok := s.look(t.Agent)
+	agent, ok := s.cfg.Look(t.Agent)
 	if !ok {
 		return kernel.Reply{}, &kernel.Failure{Class: kernel.ClassCompatibility, Reason: "unknown_agent",
 			Text: fmt.Sprintf("agent %q is not configured any more; see witan agents", t.Agent)}
 	}
-	return agent.Invoke(ctx, env, kernel.InvokeRequest{Agent: t.Agent, Conversation: task.Conversation, Delivery: d,
-		DeliveryHash: kernel.Sum(raw), Turn: t, Prompt: prompt, Workspace: snap.Workspace.Path, State: s.state(t)})
+	p, err := s.place(ctx, env, t, snap)
+	if err != nil {
+		return kernel.Reply{}, err
+	}
+	req := kernel.InvokeRequest{Agent: t.Agent, Conversation: task.Conversation, Delivery: d, DeliveryHash: kernel.Sum(raw), Turn: t,
+		Prompt: prompt, Scope: scope(t, task.Conversation, p, env.Attempt), Workspace: p.Dir, State: s.cfg.State(t)}
+	r, err := s.turn(ctx, env, agent, req)
+	if req.Scope == kernel.ConversationID(env.Attempt) && s.cfg.Forget != nil {
+		if ferr := s.cfg.Forget(context.WithoutCancel(ctx), req.Scope, req.Agent); ferr != nil && !kernel.IsKind(ferr, kernel.NotFound) {
+			env.Log.Error("session not forgotten", "err", ferr)
+		}
+	}
+	if err != nil {
+		if lerr := s.leave(ctx, p, agent, nil); lerr != nil {
+			env.Log.Error("folder of a turn not given back", "err", lerr)
+		}
+		return kernel.Reply{}, err
+	}
+	return r, s.leave(ctx, p, agent, &r)
+}
+
+// turn runs the turn with its tools, asks once more for a receipt that lacks,
+// and takes in what was handed over.
+func (s stage) turn(ctx context.Context, env kernel.Env, agent kernel.Invoker, req kernel.InvokeRequest) (kernel.Reply, error) {
+	take := func(*kernel.Reply) {}
+	if s.cfg.Tools != nil {
+		tools, err := s.cfg.Tools(ctx, env, req.Turn)
+		if err != nil {
+			return kernel.Reply{}, err
+		}
+		defer tools.Close()
+		req.MCP = tools.Servers
+		taken := 0
+		take = func(r *kernel.Reply) {
+			receipt, found := tools.Collect()
+			if len(receipt) > 0 {
+				r.Receipt = receipt
+			}
+			r.Outcomes = append(r.Outcomes, found[taken:]...)
+			taken = len(found)
+		}
+	}
+	r, err := agent.Invoke(ctx, env, req)
+	if err != nil {
+		return r, err
+	}
+	take(&r)
+	if req.Turn.Repair != "" {
+		if r, err = s.repair(ctx, env, agent, req, r, take); err != nil {
+			return r, err
+		}
+	}
+	r.Files, err = output(ctx, env.Packs, req.Turn.OutputDir)
+	return r, err
 }

@@ -42,7 +42,7 @@ func delivery(t *testing.T, p kernel.Packs, agent kernel.AgentID, prompt string)
 
 func TestStageResolvesTheDelivery(t *testing.T) {
 	w, a := invoketest.NewWorld(t), &stub{}
-	st := invoke.New(func(id kernel.AgentID) (kernel.Invoker, bool) { return a, id == "alpha" }, func(tn kernel.Turn) string { return "/state/" + tn.Phase })
+	st := invoke.New(invoke.Config{Look: func(id kernel.AgentID) (kernel.Invoker, bool) { return a, id == "alpha" }, State: func(tn kernel.Turn) string { return "/state/" + tn.Phase }})
 	d := delivery(t, w.Mem, "alpha", "the prompt")
 	r, err := st.Run(t.Context(), w.Env(), d)
 	if err != nil {
@@ -63,7 +63,7 @@ func TestStageResolvesTheDelivery(t *testing.T) {
 
 func TestStageRefuses(t *testing.T) {
 	w, a := invoketest.NewWorld(t), &stub{}
-	st := invoke.New(func(id kernel.AgentID) (kernel.Invoker, bool) { return a, id == "alpha" }, func(kernel.Turn) string { return "/state" })
+	st := invoke.New(invoke.Config{Look: func(id kernel.AgentID) (kernel.Invoker, bool) { return a, id == "alpha" }, State: func(kernel.Turn) string { return "/state" }})
 	_, err := st.Run(t.Context(), w.Env(), delivery(t, w.Mem, "nobody", "x"))
 	invoketest.Failed(t, err, kernel.ClassCompatibility, "unknown_agent")
 

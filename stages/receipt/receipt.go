@@ -118,7 +118,7 @@ type found struct {
 // find reads the receipt of the tool and the one in the text. The tool's counts
 // where only one of them can be read, which lenient reading alone allows.
 func (s stage) find(t kernel.Turn, r kernel.Reply, text string) (found, error) {
-	exp := receipts.Expect{Phase: t.Phase, Round: t.Round, Snapshot: t.Snapshot, Item: item(t)}
+	exp := receipts.ExpectOf(t)
 	var all []found
 	var bad error
 	parse := func(source string, raw []byte) {
@@ -162,14 +162,4 @@ type finding struct {
 func (f finding) outcome(agent kernel.AgentID, reply kernel.Digest, i int) kernel.Outcome {
 	return kernel.Outcome{Type: "finding", ID: kernel.OutcomeID(kernel.DeriveID(kernel.FindingPrefix, reply.String(), strconv.Itoa(i))), Agent: agent,
 		Severity: f.Severity, Stance: f.Stance, Title: f.Title, Detail: f.Detail, Path: f.Path, Line: f.Line}
-}
-
-func item(t kernel.Turn) string {
-	var x struct {
-		Item struct {
-			ID string `json:"id"`
-		} `json:"item"`
-	}
-	_ = json.Unmarshal(t.Extra, &x) // no item is the ordinary case
-	return x.Item.ID
 }

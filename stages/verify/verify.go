@@ -67,6 +67,22 @@ func (none) Spec() kernel.Spec {
 		Options: kernel.NoOptions, In: kernel.Schema[kernel.Claim](), Out: kernel.Schema[kernel.Verdict]()}
 }
 
+type agents struct{}
+
+// Agents returns "verify/agents": the other members check the candidate. They do
+// it in a phase of their own, which only a plan with one has; the stage leaves
+// every claim as unverified as it finds it.
+func Agents() kernel.Verify { return agents{} }
+
+func (agents) Spec() kernel.Spec {
+	return kernel.Spec{ID: "verify/agents", Version: 1, Class: kernel.Pure, Parallel: true, Touches: []string{}, Doc: "Leaves the verdict to the other members, in the verification phase of a council",
+		Options: kernel.NoOptions, In: kernel.Schema[kernel.Claim](), Out: kernel.Schema[kernel.Verdict]()}
+}
+
+func (agents) Run(ctx context.Context, env kernel.Env, c kernel.Claim) (kernel.Verdict, error) {
+	return base(c)
+}
+
 func (none) Run(ctx context.Context, env kernel.Env, c kernel.Claim) (kernel.Verdict, error) {
 	return base(c)
 }

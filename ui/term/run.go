@@ -31,6 +31,8 @@ type Run struct {
 	proofs   map[string]line
 	drawn    bool // a progress line is on the screen
 	inText   bool
+
+	committed line // where the result went, if anywhere
 }
 
 type agent struct {
@@ -74,8 +76,23 @@ type line struct {
 	Verdict      string   `json:"verdict"`
 	Role         string   `json:"role"`
 	Commit       string   `json:"commit"`
+	Content      string   `json:"content"`
 	Target       string   `json:"target"`
 	Try          int      `json:"try"`
+	Phase        string   `json:"phase"`
+	Round        int      `json:"round"`
+	Gate         string   `json:"gate"`
+	Option       string   `json:"option"`
+	By           string   `json:"by"`
+	PlanHash     string   `json:"plan_hash"`
+	Finalizer    string   `json:"finalizer"`
+	Items        []struct {
+		ID        string   `json:"id"`
+		Owner     string   `json:"owner"`
+		Role      string   `json:"role"`
+		Objective string   `json:"objective"`
+		DependsOn []string `json:"depends_on"`
+	} `json:"items"`
 }
 
 // Line shows one line. Lines it does not know change nothing.
@@ -113,6 +130,19 @@ func (r *Run) Line(raw json.RawMessage) error {
 		}
 	case "message":
 		r.message(l)
+	case "phase.started":
+		r.phase(l)
+	case "plan.agreed":
+		r.agreed(l)
+	case "gate.opened":
+		r.say("waits for you: %s (%s)", plaintext.Clean(l.Summary), l.Gate)
+	case "gate.decided":
+		r.say("answered %s by %s (%s)", l.Option, l.By, l.Gate)
+	case "commit":
+		r.note("committed: %s", plaintext.Clean(l.Target))
+		if l.Target != "record" {
+			r.committed = l
+		}
 	case "finding":
 		r.findings = append(r.findings, l)
 	case "evidence":
@@ -145,6 +175,33 @@ func (r *Run) queued(l line) {
 		a.detail = fmt.Sprintf("try %d", l.Try)
 	}
 	r.progress()
+}
+
+// phase heads what follows, where a run has more than one phase.
+func (r *Run) phase(l line) {
+	if l.Phase == "respond" || l.Phase == "" {
+		return
+	}
+	r.clear()
+	head := l.Phase
+	if l.Round > 1 || l.Phase == "discuss" {
+		head += fmt.Sprintf(", round %d", l.Round)
+	}
+	r.rule(head)
+}
+
+// agreed prints the plan that all support.
+func (r *Run) agreed(l line) {
+	r.clear()
+	fmt.Fprintf(r.Out, "agreed on plan %s; %s integrates\n", short(l.PlanHash), l.Finalizer)
+	for _, it := range l.Items {
+		after := ""
+		if len(it.DependsOn) > 0 {
+			after = "  after " + strings.Join(it.DependsOn, ", ")
+		}
+		fmt.Fprintf(r.Out, "  %-4s %-10s %-10s %s%s\n", oneLine(it.ID), it.Owner, it.Role, oneLine(it.Objective), oneLine(after))
+	}
+	fmt.Fprintln(r.Out)
 }
 
 func (r *Run) find(id string) *agent {
@@ -230,6 +287,9 @@ func (r *Run) end(l line) {
 	took := ""
 	if at, err := time.Parse(time.RFC3339Nano, l.At); err == nil && !r.started.IsZero() {
 		took = fmt.Sprintf(" in %.1f s", at.Sub(r.started).Seconds())
+	}
+	if r.committed.Target != "" {
+		r.say("committed to %s (%s)", plaintext.Clean(r.committed.Target), short(r.committed.Content))
 	}
 	mark := "✗"
 	if r.Status == kernel.RunCompleted {

@@ -9,8 +9,9 @@
 //
 // A script is an object:
 //
-//	"rules": [{"match": TEXT, "steps": […]}], "steps": […]
-//	                        a prompt is answered by the first rule whose match it contains, else by steps
+//	"rules": [{"match": TEXT, "phase": PHASE, "round": N, "once": FILE, "steps": […]}], "steps": […]
+//	                        a prompt is answered by the first rule whose match it contains and whose phase and round
+//	                        the turn block has, else by steps; one with "once" only while FILE does not exist, which it makes
 //	"name": TEXT            what the agent calls itself
 //	"log": FILE             each prompt is appended as one JSON line {"session", "prompt", "pid"}
 //	"load": true            sessions can be loaded; one with "gone" in its id cannot. "replay": TEXT is what
@@ -37,7 +38,8 @@
 //	                        working directory and a TCP port, which becomes text
 //	"flood": N              N text chunks
 //	"usage": {…}            the usage of the turn
-//	"receipt": {…}          a receipt at the end of the text
+//	"receipt": {…}          a receipt at the end of the text. In it "$candidate", "$item", "$plan" (the first of the
+//	                        plans) and "$issues" (a list) stand for what the turn block says
 //	"echo": true            the turn block as text
 //	"raw": TEXT             as it is on stdout; "raw64": BASE64 likewise, any bytes
 //	"stderr": TEXT          as it is on stderr; "stderr64": BASE64 likewise, byte by byte
@@ -74,6 +76,9 @@ type script struct {
 	Auth    bool            `json:"auth"`    // session/new asks for a sign-in
 	Rules   []struct {
 		Match string `json:"match"`
+		Phase string `json:"phase"`
+		Round int    `json:"round"`
+		Once  string `json:"once"`
 		Steps []step `json:"steps"`
 	} `json:"rules"`
 	Steps []step `json:"steps"`
@@ -154,10 +159,58 @@ func load(path string) (script, error) {
 }
 
 func (s script) stepsFor(prompt string) []step {
+	b := blockOf(prompt)
 	for _, r := range s.Rules {
-		if strings.Contains(prompt, r.Match) {
-			return r.Steps
+		if !strings.Contains(prompt, r.Match) || r.Phase != "" && r.Phase != b.Phase || r.Round > 0 && r.Round != b.Round {
+			continue
 		}
+		if r.Once != "" {
+			f, err := os.OpenFile(r.Once, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+			if err != nil {
+				continue
+			}
+			_ = f.Close()
+		}
+		return r.Steps
 	}
 	return s.Steps
+}
+
+// block is what a script can use of the turn block.
+type block struct {
+	Phase     string `json:"phase"`
+	Round     int    `json:"round"`
+	Candidate string `json:"candidate"`
+	Item      struct {
+		ID string `json:"id"`
+	} `json:"item"`
+	Plans []struct {
+		Hash string `json:"hash"`
+	} `json:"plans"`
+	Issues []struct {
+		ID string `json:"id"`
+	} `json:"issues"`
+}
+
+func blockOf(prompt string) (b block) {
+	if i := strings.LastIndex(prompt, "<witan-turn>"); i >= 0 {
+		text, _, _ := strings.Cut(prompt[i+len("<witan-turn>"):], "</witan-turn>")
+		_ = json.Unmarshal([]byte(text), &b)
+	}
+	return b
+}
+
+// fill puts what the turn block says in place of the variables of a receipt.
+func (b block) fill(receipt string) string {
+	issues := []string{}
+	for _, i := range b.Issues {
+		issues = append(issues, i.ID)
+	}
+	list, _ := json.Marshal(issues)
+	plan := ""
+	if len(b.Plans) > 0 {
+		plan = b.Plans[0].Hash
+	}
+	quote := func(s string) string { q, _ := json.Marshal(s); return string(q) }
+	return strings.NewReplacer(`"$candidate"`, quote(b.Candidate), `"$item"`, quote(b.Item.ID), `"$plan"`, quote(plan), `"$issues"`, string(list)).Replace(receipt)
 }

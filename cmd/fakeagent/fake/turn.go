@@ -91,7 +91,7 @@ func (t *turn) step(s step) {
 	case s.Usage != nil:
 		t.usage = s.Usage
 	case s.Receipt != nil:
-		t.text("\n<witan-receipt>\n" + string(s.Receipt) + "\n</witan-receipt>\n")
+		t.text("\n<witan-receipt>\n" + blockOf(t.prompt).fill(string(s.Receipt)) + "\n</witan-receipt>\n")
 	case s.Echo:
 		_, block, _ := strings.Cut(t.prompt, "<witan-turn>")
 		block, _, _ = strings.Cut(block, "</witan-turn>")

@@ -215,11 +215,14 @@ func (c *Config) check(name string, src []byte) error {
 			return kernel.E("config.check", kernel.Invalid, nil, "%s: agent %q has no command", name, id).WithNext(`add command = ["program", "argument"]`)
 		}
 	}
+	if _, err := c.RunBudget(); err != nil {
+		return kernel.E("config.check", kernel.Invalid, err, "%s", name)
+	}
 	switch {
 	case c.Run.Concurrency < 1 || c.Run.Concurrency > 64:
 		return kernel.E("config.check", kernel.Invalid, nil, "%s%s: concurrency is %d", name, lineOf(src, "concurrency"), c.Run.Concurrency).WithNext("use 1 to 64")
-	case c.Run.MaxRounds < 1 || c.Run.MaxRounds > 10:
-		return kernel.E("config.check", kernel.Invalid, nil, "%s%s: max_rounds is %d", name, lineOf(src, "max_rounds"), c.Run.MaxRounds).WithNext("use 1 to 10")
+	case c.Run.MaxRounds < 0 || c.Run.MaxRounds > 10:
+		return kernel.E("config.check", kernel.Invalid, nil, "%s%s: max_rounds is %d", name, lineOf(src, "max_rounds"), c.Run.MaxRounds).WithNext("use 1 to 10, or 0 for no limit")
 	case c.Limits.LineBytes < 1024:
 		return kernel.E("config.check", kernel.Invalid, nil, "%s%s: line_bytes is %d", name, lineOf(src, "line_bytes"), c.Limits.LineBytes).WithNext("use at least 1024")
 	case c.Limits.Attempts < 1:

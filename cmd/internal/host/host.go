@@ -102,7 +102,9 @@ func loadConfig(o Options) (config.Config, error) {
 }
 
 // Plans is the one list of plans.
-func Plans() plans.List { return plans.List{plans.Direct{}, plans.Batch{}} }
+func Plans() plans.List {
+	return plans.List{plans.Direct{}, plans.Batch{}, plans.Discuss{}, plans.Council{}}
+}
 
 // resumeWithin bounds what a long-lived host takes up again by itself: work
 // that was interrupted long ago may not be wanted any more.

@@ -45,6 +45,8 @@ func operations() map[string]op {
 		"backup":        with(opBackup),
 		"compact":       with(opCompact),
 		"outcomes":      with(opOutcomes),
+		"gates":         with(opGates),
+		"answer":        with(opAnswer),
 	}
 }
 

@@ -30,7 +30,9 @@ type RunArgs struct {
 	Conversation string   `json:"conversation,omitempty"`
 	Verify       []string `json:"verify,omitempty"`
 	Key          string   `json:"key,omitempty"`
-	Detach       bool     `json:"detach,omitempty"` // only run.created is given
+	Form         string   `json:"form,omitempty"`    // of discuss
+	OnGate       string   `json:"on_gate,omitempty"` // wait, exit, deny
+	Detach       bool     `json:"detach,omitempty"`  // only run.created is given
 }
 
 // errEnough ends a watch that has shown what it should.
@@ -69,7 +71,7 @@ func (h *Host) stream(ctx context.Context, run kernel.RunID, from uint64, first 
 func (h *Host) submission(ctx context.Context, a RunArgs) (engine.Submission, error) {
 	c := h.cfg
 	body := kernel.CreatedBody{Plan: c.Run.Plan, Permission: c.Run.Permission, Concurrency: c.Run.Concurrency,
-		MaxRounds: c.Run.MaxRounds, Attempts: c.Limits.Attempts}
+		MaxRounds: c.Run.MaxRounds, Attempts: c.Limits.Attempts, OnGate: a.OnGate, CommitGate: c.Run.CommitGate == "unverified"}
 	agents := c.Run.Agents
 	if a.Conversation != "" {
 		conv, err := h.conversation(ctx, a.Conversation)
@@ -100,7 +102,10 @@ func (h *Host) submission(ctx context.Context, a RunArgs) (engine.Submission, er
 	if body.Workspace, err = workspace(a.Dir); err != nil {
 		return engine.Submission{}, err
 	}
-	if body.Stages, err = h.stages(a); err != nil {
+	if body.Budget, err = c.RunBudget(); err != nil {
+		return engine.Submission{}, err
+	}
+	if body.Stages, err = h.stages(a, body.Plan); err != nil {
 		return engine.Submission{}, err
 	}
 	return engine.Submission{Text: a.Text, Conversation: kernel.ConversationID(a.Conversation), Key: a.Key, Body: body}, nil
@@ -141,32 +146,19 @@ func (h *Host) modes(a RunArgs, body *kernel.CreatedBody) error {
 				WithNext("did you mean %q? use one of %s", config.Nearest(v.value, v.of), strings.Join(v.of, ", "))
 		}
 	}
-	if _, err := h.engine.Plans.Find(body.Plan); err != nil {
-		return kernel.E(op, kernel.Unsupported, nil, "plan %s is not in this version", body.Plan).WithNext("use --plan batch or --plan direct")
+	if body.Plan == "discuss" {
+		body.Form = or(a.Form, "agent-led")
+	} else if a.Form != "" {
+		return kernel.E(op, kernel.Invalid, nil, "--form goes with plan discuss, not with %s", body.Plan).WithNext("leave it out")
 	}
-	if commit != "record" {
-		return kernel.E(op, kernel.Unsupported, nil, "--commit %s is not in this version", commit).WithNext("use --commit record")
-	}
-	// What is configured and would not be enforced is refused, not ignored.
-	if len(h.cfg.Budget) > 0 {
-		return kernel.E(op, kernel.Unsupported, nil, "[budget] is not in this version").WithNext("take it out of config.toml")
-	}
-	if h.cfg.Run.CommitGate != "never" {
-		return kernel.E(op, kernel.Unsupported, nil, "commit_gate = %q is not in this version", h.cfg.Run.CommitGate).WithNext(`use commit_gate = "never"`)
-	}
+	body.InPlace = isolation == "in-place"
+	body.Writable = []kernel.AgentID{}
 	if body.Permission != "read-only" {
-		if body.Permission != "full" || isolation != "in-place" {
-			return kernel.E(op, kernel.Unsupported, nil, "--permission %s with --isolation %s is not in this version", body.Permission, isolation).
-				WithNext("use --permission read-only, or --permission full with --isolation in-place")
-		}
 		for _, id := range body.Agents {
 			if h.agent(id).Writable {
 				body.Writable = append(body.Writable, id)
 			}
 		}
-	}
-	if body.Writable == nil {
-		body.Writable = []kernel.AgentID{}
 	}
 	return nil
 }
@@ -193,14 +185,17 @@ func workspace(dir string) (string, error) {
 }
 
 // stages is the effective pipeline of a run: file, then --verify on top.
-func (h *Host) stages(a RunArgs) (map[string]kernel.StageRef, error) {
+func (h *Host) stages(a RunArgs, plan string) (map[string]kernel.StageRef, error) {
 	file := or(a.Pipeline, h.cfg.Pipeline.File)
-	p := pipeline.Default()
+	p := pipeline.For(plan)
 	if file != "" {
 		var err error
-		if p, err = pipeline.Load(file, h.engine.Registry); err != nil {
+		if p, err = pipeline.Load(file, plan, h.engine.Registry); err != nil {
 			return nil, err
 		}
+	}
+	if c := or(a.Commit, h.cfg.Run.Commit); a.Commit != "" || file == "" {
+		p.SetCommit("commit/" + c)
 	}
 	verify := h.cfg.Run.Verify
 	if len(a.Verify) > 0 {
@@ -210,6 +205,10 @@ func (h *Host) stages(a RunArgs) (map[string]kernel.StageRef, error) {
 		if err := p.SetVerify(verify); err != nil {
 			return nil, err
 		}
+	}
+	if plan != "council" && p.Uses("verify/agents") {
+		return nil, kernel.E("host.stages", kernel.Invalid, nil, "verify/agents needs a verification phase, which plan %s does not have", plan).
+			WithNext("use --plan council, or another verify stage")
 	}
 	return p.Stages(h.engine.Registry)
 }
@@ -227,6 +226,7 @@ type RunRef struct {
 	From   uint64   `json:"from,omitempty"`
 	Agents []string `json:"agents,omitempty"`
 	Agent  string   `json:"agent,omitempty"`
+	OnGate string   `json:"on_gate,omitempty"`
 }
 
 func (h *Host) run(ctx context.Context, id string) (kernel.RunSummary, error) {
@@ -271,7 +271,7 @@ func (h *Host) reopen(ctx context.Context, a RunRef, by string, emit Emit) error
 	if err != nil {
 		return err
 	}
-	b := kernel.ResumedBody{By: by}
+	b := kernel.ResumedBody{By: by, OnGate: a.OnGate}
 	for _, id := range a.Agents {
 		b.Agents = append(b.Agents, kernel.AgentID(id))
 	}

@@ -21,8 +21,7 @@ type wiring struct {
 	cache   kernel.StatCache
 	conv    kernel.Conversations
 	scratch string
-	look    invoke.Lookup
-	state   func(kernel.Turn) string
+	invoke  invoke.Config
 }
 
 // Registry lists all stages, for checking pipeline files without a host.
@@ -36,10 +35,10 @@ func (w wiring) registry() kernel.Registry {
 		kernel.Erase(freeze.Workspace(w.run, w.cache)), kernel.Erase(freeze.None()),
 		kernel.Erase(external.New[kernel.Task, kernel.Snapshot]("freeze", w.run)),
 		kernel.Erase(deliver.New()), kernel.Erase(external.New[kernel.Turn, kernel.Delivery]("deliver", w.run)),
-		kernel.Erase(invoke.New(w.look, w.state)),
+		kernel.Erase(invoke.New(w.invoke)),
 		kernel.Erase(receipt.Strict()), kernel.Erase(receipt.Lenient()), kernel.Erase(receipt.None()),
 		kernel.Erase(external.New[kernel.Reply, kernel.Claim]("receipt", w.run)),
-		kernel.Erase(verify.None()), kernel.Erase(verify.Command(w.run, w.scratch)), kernel.Erase(verify.Schema(w.run, w.scratch)), kernel.Erase(verify.AllOf(look)),
+		kernel.Erase(verify.None()), kernel.Erase(verify.Agents()), kernel.Erase(verify.Command(w.run, w.scratch)), kernel.Erase(verify.Schema(w.run, w.scratch)), kernel.Erase(verify.AllOf(look)),
 		kernel.Erase(external.New[kernel.Claim, kernel.Verdict]("verify", w.run)),
 		kernel.Erase(commit.Record(w.conv)),
 	)
@@ -48,14 +47,17 @@ func (w wiring) registry() kernel.Registry {
 
 func (h *Host) registry() kernel.Registry {
 	return wiring{run: h.runner(), cache: h.store.Packs, conv: h.store.Conversations, scratch: filepath.Join(h.opts.Home, "scratch"),
-		look: func(id kernel.AgentID) (kernel.Invoker, bool) {
-			m := h.agent(id)
-			if m == nil || m.unsupported {
-				return nil, false
-			}
-			return m.invoker, true
-		},
-		state: func(t kernel.Turn) string {
-			return filepath.Join(h.opts.Home, "turns", string(t.Run), t.Phase+"-"+strconv.Itoa(t.Round)+"-"+strconv.Itoa(t.Slot+1))
+		invoke: invoke.Config{
+			Look: func(id kernel.AgentID) (kernel.Invoker, bool) {
+				m := h.agent(id)
+				if m == nil || m.unsupported {
+					return nil, false
+				}
+				return m.invoker, true
+			},
+			State: func(t kernel.Turn) string {
+				return filepath.Join(h.opts.Home, "turns", string(t.Run), t.Phase+"-"+strconv.Itoa(t.Round)+"-"+strconv.Itoa(t.Slot+1))
+			},
+			Forget: h.store.Conversations.ForgetSession,
 		}}.registry()
 }

@@ -30,8 +30,21 @@ type section map[string]any
 
 func (s section) use() string { u, _ := s["use"].(string); return u }
 
-// Default is the pipeline without a file.
-func Default() *Pipeline {
+// Default is the pipeline of a batch without a file.
+func Default() *Pipeline { return For("batch") }
+
+// For is the pipeline of a plan without a file. In a council every turn closes
+// with its receipt, and the members verify.
+func For(plan string) *Pipeline {
+	p := base()
+	if plan == "council" {
+		p.stages["receipt"] = section{"use": "receipt/strict"}
+		p.stages["verify"] = section{"use": "verify/agents"}
+	}
+	return p
+}
+
+func base() *Pipeline {
 	return &Pipeline{stages: map[string]section{
 		"freeze": {"use": "freeze/workspace"}, "deliver": {"use": "deliver/prompt"}, "invoke": {"use": "invoke/agent"},
 		"receipt": {"use": "receipt/lenient"}, "verify": {"use": "verify/none"}, "commit": {"use": "commit/record"}}}
@@ -39,8 +52,8 @@ func Default() *Pipeline {
 
 const maxFile = 1 << 20
 
-// Load reads a file over the defaults and checks it against the registry.
-func Load(path string, reg kernel.Registry) (*Pipeline, error) {
+// Load reads a file over the defaults of a plan and checks it against the registry.
+func Load(path, plan string, reg kernel.Registry) (*Pipeline, error) {
 	b, err := read(path)
 	if err != nil {
 		return nil, kernel.E("pipeline.Load", kernel.Invalid, err, "pipeline file %s cannot be read", path).WithNext("name another file")
@@ -49,7 +62,7 @@ func Load(path string, reg kernel.Registry) (*Pipeline, error) {
 	if err != nil {
 		return nil, kernel.E("pipeline.Load", kernel.Internal, err, "pipeline file %s has no place", path)
 	}
-	p := Default()
+	p := For(plan)
 	p.dir = filepath.Dir(abs)
 	f := file{name: path, lines: lines(b)}
 	if err := p.parse(b, f); err != nil {
@@ -116,8 +129,36 @@ func (p *Pipeline) SetVerify(lines []string) error {
 		}
 		run[i] = l
 	}
-	p.stages["verify"] = section{"use": "verify/command", "run": run}
+	command := section{"use": "verify/command", "run": run}
+	if p.Uses("verify/agents") {
+		p.stages["verify"] = section{"use": "verify/all-of", "of": []any{map[string]any(command), map[string]any{"use": "verify/agents"}}}
+		return nil
+	}
+	p.stages["verify"] = command
 	return nil
+}
+
+// SetCommit puts another commit stage, with its defaults, in place of the one there is.
+func (p *Pipeline) SetCommit(use string) {
+	if p.stages["commit"].use() != use {
+		p.stages["commit"] = section{"use": use}
+	}
+}
+
+// Uses reports whether a stage is named, also as a part of verify/all-of.
+func (p *Pipeline) Uses(id string) bool {
+	for _, s := range p.stages {
+		if s.use() == id {
+			return true
+		}
+		parts, _ := s["of"].([]any)
+		for _, part := range parts {
+			if m, _ := part.(map[string]any); m["use"] == id {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Stages is the pipeline as a run records it.

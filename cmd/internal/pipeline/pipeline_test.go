@@ -48,7 +48,7 @@ func load(t *testing.T, dir, text string) (*pipeline.Pipeline, error) {
 	if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return pipeline.Load(p, registry())
+	return pipeline.Load(p, "batch", registry())
 }
 
 func show(t *testing.T, p *pipeline.Pipeline) string {
@@ -238,7 +238,7 @@ func TestFilesThatAreNone(t *testing.T) {
 	}
 	for _, path := range []string{dir, filepath.Join(dir, "gone.toml"), big} {
 		var e *kernel.Error
-		if _, err := pipeline.Load(path, registry()); !errors.As(err, &e) || e.Kind != kernel.Invalid || e.Next == "" || !strings.Contains(e.What, path) {
+		if _, err := pipeline.Load(path, "batch", registry()); !errors.As(err, &e) || e.Kind != kernel.Invalid || e.Next == "" || !strings.Contains(e.What, path) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

@@ -22,7 +22,8 @@ func nearest(s string, known []string) string { return config.Nearest(s, known) 
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.runCmd(), a.runsCmd(), a.runShowCmd(),
-		a.reopenCmd("resume", "Go on with an interrupted or stopped run"), a.retryCmd(), a.stopCmd(),
+		a.reopenCmd("resume", "Go on with an interrupted, parked or stopped run"), a.retryCmd(), a.stopCmd(),
+		a.gatesCmd(), a.answerCmd(),
 		a.conversationsCmd(), a.showCmd(), a.renameCmd(), a.archiveCmd(),
 		a.agentsCmd(), a.outcomesCmd(), a.ledgerCmd(), a.packCmd(), a.stageCmd(), a.pipelineCmd(),
 		a.checkCmd(), a.backupCmd(), a.restoreCmd(), a.compactCmd(),
@@ -82,23 +83,35 @@ func (a *app) runShowCmd() *cobra.Command {
 }
 
 func (a *app) reopenCmd(name, short string) *cobra.Command {
-	return &cobra.Command{Use: name + " RUN", Short: short, Args: exactly(1, "one run"),
+	var onGate string
+	c := &cobra.Command{Use: name + " RUN", Short: short, Args: exactly(1, "one run"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.stream(c.Context(), name, host.RunRef{Run: args[0]})
+			g, err := a.onGate(c, onGate)
+			if err != nil {
+				return err
+			}
+			return a.stream(c.Context(), name, host.RunRef{Run: args[0], OnGate: g})
 		}}
+	onGateFlag(c, &onGate)
+	return c
 }
 
 func (a *app) retryCmd() *cobra.Command {
-	var agent string
+	var agent, onGate string
 	c := &cobra.Command{Use: "retry RUN", Short: "Try the agents of a run again that did not answer", Args: exactly(1, "one run"),
 		RunE: func(c *cobra.Command, args []string) error {
-			ref := host.RunRef{Run: args[0]}
+			g, err := a.onGate(c, onGate)
+			if err != nil {
+				return err
+			}
+			ref := host.RunRef{Run: args[0], OnGate: g}
 			if agent != "" {
 				ref.Agents = []string{agent}
 			}
 			return a.stream(c.Context(), "retry", ref)
 		}}
 	c.Flags().StringVar(&agent, "agent", "", "only this agent")
+	onGateFlag(c, &onGate)
 	return c
 }
 

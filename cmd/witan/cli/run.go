@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,27 +35,33 @@ func (a *app) runCmd() *cobra.Command {
 		Use:   "run [flags] TEXT",
 		Short: "Submit one task and show it until it ends",
 		Long:  "Submit one task and show it until it ends. TEXT - reads the task from standard input.",
-		RunE:  func(c *cobra.Command, args []string) error { return a.run(c.Context(), f, args) },
+		RunE: func(c *cobra.Command, args []string) error {
+			var err error
+			if f.onGate, err = a.onGate(c, f.onGate); err != nil {
+				return err
+			}
+			return a.run(c.Context(), f, args)
+		},
 	}
 	fl := c.Flags()
 	fl.StringVarP(&f.dir, "dir", "C", "", "workspace folder (default: the conversation's, else the current one)")
 	fl.StringVar(&f.agents, "agents", "", "agents, separated by commas")
-	fl.StringVar(&f.plan, "plan", "", "direct or batch")
-	fl.StringVar(&f.permission, "permission", "", "read-only, or full with --isolation in-place")
-	fl.StringVar(&f.commit, "commit", "", "record")
+	fl.StringVar(&f.plan, "plan", "", "direct, batch, discuss or council")
+	fl.StringVar(&f.permission, "permission", "", "read-only, ask, auto or full")
+	fl.StringVar(&f.commit, "commit", "", "record, apply or git")
 	fl.StringVar(&f.isolation, "isolation", "", "auto or in-place")
 	fl.StringVar(&f.pipeline, "pipeline", "", "pipeline file")
 	fl.StringVar(&f.conversation, "conversation", "", "go on with this conversation")
 	fl.StringArrayVar(&f.verify, "verify", nil, "shell line run in a clean copy of the candidate; may be repeated")
 	fl.StringVar(&f.key, "key", "", "idempotency key: the same key and text give the same run")
-	fl.StringVar(&f.onGate, "on-gate", "exit", "wait, exit or deny when a gate opens")
+	onGateFlag(c, &f.onGate)
 	fl.BoolVar(&f.detach, "detach", false, "print run.created only and leave the run to a long-lived host")
 	fl.StringVar(&f.mode, "mode", "work", "work")
-	fl.StringVar(&f.form, "form", "", "form of discuss")
+	fl.StringVar(&f.form, "form", "", "of discuss: sequential or agent-led")
 	fl.StringArrayVar(&f.attach, "attach", nil, "attach a file")
 	fl.StringArrayVar(&f.skill, "skill", nil, "use a skill")
 	fl.StringArrayVar(&f.knowledge, "knowledge", nil, "use a knowledge source")
-	for _, hide := range []string{"mode", "form", "attach", "skill", "knowledge"} {
+	for _, hide := range []string{"mode", "attach", "skill", "knowledge"} {
 		_ = fl.MarkHidden(hide)
 	}
 	return c
@@ -75,6 +82,28 @@ func (a *app) run(ctx context.Context, f runFlags, args []string) error {
 		}
 	}
 	return a.stream(ctx, "run", ra)
+}
+
+func onGateFlag(c *cobra.Command, v *string) {
+	c.Flags().StringVar(v, "on-gate", "exit", "wait, exit or deny when a gate opens and nobody can be asked at a terminal")
+}
+
+// onGate is what a run does at a gate: with a person at the terminal it waits
+// for the answer, unless something else is asked for.
+func (a *app) onGate(c *cobra.Command, v string) (string, error) {
+	if !slices.Contains([]string{kernel.OnGateWait, kernel.OnGateExit, kernel.OnGateDeny}, v) {
+		return "", usage("--on-gate %q is unknown", "use wait, exit or deny", v)
+	}
+	if !c.Flags().Changed("on-gate") && a.attended() {
+		v = kernel.OnGateWait
+	}
+	return v, nil
+}
+
+// attended reports whether a person can be asked here.
+func (a *app) attended() bool {
+	in, ok := a.in.(*os.File)
+	return ok && isTTY(in) && isTTY(a.err) && !a.json
 }
 
 // task is TEXT, or standard input for "-".
@@ -107,16 +136,13 @@ func utf8Task(s string) (string, error) {
 func (f runFlags) args(text string) (host.RunArgs, error) {
 	var none host.RunArgs
 	for name, set := range map[string]bool{"--attach": len(f.attach) > 0, "--skill": len(f.skill) > 0,
-		"--knowledge": len(f.knowledge) > 0, "--form": f.form != "", "--mode " + f.mode: f.mode != "work"} {
+		"--knowledge": len(f.knowledge) > 0, "--mode " + f.mode: f.mode != "work"} {
 		if set {
 			return none, kernel.E("cli", kernel.Unsupported, nil, "%s: not in this version", name).WithNext("leave it out")
 		}
 	}
-	if !slices.Contains([]string{"wait", "exit", "deny"}, f.onGate) {
-		return none, usage("--on-gate %q is unknown", "use wait, exit or deny", f.onGate)
-	}
 	ra := host.RunArgs{Text: text, Plan: f.plan, Permission: f.permission, Commit: f.commit, Isolation: f.isolation,
-		Conversation: f.conversation, Key: f.key, Detach: f.detach}
+		Conversation: f.conversation, Key: f.key, Detach: f.detach, Form: f.form, OnGate: f.onGate}
 	if f.agents == "auto" {
 		return none, kernel.E("cli", kernel.Unsupported, nil, "--agents auto: not in this version").WithNext("name the agents")
 	}
@@ -158,8 +184,13 @@ func (a *app) stream(ctx context.Context, op string, args any) (err error) {
 	defer cancel(nil)
 	seen := &tracker{}
 	defer onInterrupt(ctx, c, seen, cancel)()
+	ask := func(json.RawMessage) {}
+	if a.attended() {
+		ask = newAsker(call, a, c).line
+	}
 	err = c.Call(call, op, args, func(l json.RawMessage) error {
 		seen.line(l)
+		ask(l)
 		if a.json {
 			return a.raw(l)
 		}

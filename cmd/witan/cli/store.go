@@ -61,7 +61,7 @@ func (a *app) pipelineCmd() *cobra.Command {
 				p := pipeline.Default()
 				if len(args) == 1 {
 					var err error
-					if p, err = pipeline.Load(args[0], host.Registry()); err != nil {
+					if p, err = pipeline.Load(args[0], "batch", host.Registry()); err != nil {
 						return err
 					}
 				}
@@ -69,7 +69,7 @@ func (a *app) pipelineCmd() *cobra.Command {
 			}},
 		&cobra.Command{Use: "check FILE", Short: "Validate a pipeline file", Args: exactly(1, "one file"),
 			RunE: func(c *cobra.Command, args []string) error {
-				if _, err := pipeline.Load(args[0], host.Registry()); err != nil {
+				if _, err := pipeline.Load(args[0], "batch", host.Registry()); err != nil {
 					return err
 				}
 				if !a.json {

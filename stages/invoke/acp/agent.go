@@ -2,6 +2,8 @@ package acp
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -108,7 +110,7 @@ func (a *Agent) acquire(ctx context.Context, j *job) (*conn, error) {
 	req := j.req
 	want := ""
 	if req.Turn.Continue {
-		s, err := a.cfg.Sessions.Session(ctx, req.Conversation, req.Agent)
+		s, err := a.cfg.Sessions.Session(ctx, req.Scope, req.Agent)
 		if err != nil {
 			return nil, j.fail(ctx, nil, &kernel.Failure{Class: kernel.ClassSession, Reason: "session_gone", Text: "earlier context is not available any more", Err: err})
 		}
@@ -198,6 +200,31 @@ func (a *Agent) evictIdle(c *conn) {
 	}
 }
 
+// Release ends the idle agents of a folder that goes away, and waits for them.
+func (a *Agent) Release(workspace string) {
+	a.mu.Lock()
+	var gone []*conn
+	for k, c := range a.idle {
+		if k.workspace == workspace {
+			delete(a.idle, k)
+			gone = append(gone, c)
+		}
+	}
+	a.mu.Unlock()
+	endAll(gone)
+}
+
+func endAll(conns []*conn) {
+	var wg sync.WaitGroup
+	for _, c := range conns {
+		if c.evict != nil {
+			c.evict.Stop()
+		}
+		wg.Go(c.end)
+	}
+	wg.Wait()
+}
+
 // Close ends all idle agents; running ones end with their turns.
 func (a *Agent) Close() error {
 	a.mu.Lock()
@@ -205,14 +232,7 @@ func (a *Agent) Close() error {
 	idle := a.idle
 	a.idle = map[poolKey]*conn{}
 	a.mu.Unlock()
-	var wg sync.WaitGroup
-	for _, c := range idle {
-		if c.evict != nil {
-			c.evict.Stop()
-		}
-		wg.Go(c.end)
-	}
-	wg.Wait()
+	endAll(slices.Collect(maps.Values(idle)))
 	a.evict.Wait()
 	return nil
 }

@@ -106,7 +106,7 @@ func TestEmptyResumedSessionIsForgotten(t *testing.T) {
 	forgotten(t, w)
 }
 
-// Only direct turns have sessions that go on.
+// A turn of a batch has no session that goes on.
 func TestGroupTurnsLeaveNoSession(t *testing.T) {
 	w := invoketest.NewWorld(t)
 	a := host(t, w, invoketest.Steps(invoketest.Say("ok")))
