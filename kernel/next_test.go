@@ -27,6 +27,16 @@ type sim struct {
 	open []openStage
 	// fail decides how an invoke ends: nil = well.
 	fail func(agent kernel.AgentID, try int) *kernel.StageEndBody
+	// failAttempt is the same by attempt.
+	failAttempt func(at *kernel.Attempt) *kernel.StageEndBody
+	// says is the receipt of an attempt; nil = none.
+	says func(at *kernel.Attempt) any
+	// checks decides how a verify stage ends: a status other than "" and the verdicts.
+	checks func(at *kernel.Attempt) (string, []kernel.ClaimVerdict)
+	// norm is the normal form of an attempt's text; nil = its own.
+	norm func(at *kernel.Attempt) string
+	// answer decides a gate; nil = nobody does.
+	answer func(g *kernel.Gate) string
 }
 
 type openStage struct {
@@ -111,21 +121,79 @@ func (m *sim) end(which func(openStage) bool) {
 	if o.stage == "invoke" {
 		body.Text = kernel.Sum([]byte("text of " + string(o.attempt)))
 		at := m.s.Attempt(o.attempt)
+		fail := m.failAttempt
 		if m.fail != nil {
-			if f := m.fail(at.Body.Agent, at.Body.Try); f != nil {
+			fail = func(at *kernel.Attempt) *kernel.StageEndBody { return m.fail(at.Body.Agent, at.Body.Try) }
+		}
+		if fail != nil {
+			if f := fail(at); f != nil {
 				kind = kernel.StageFailed
 				f.Started, f.Impl = o.seq, body.Impl
 				body = *f
 			}
 		}
+		if kind == kernel.StageFinished {
+			m.invoked(at, &body)
+		}
+	}
+	var verdicts []kernel.ClaimVerdict
+	if o.stage == "verify" && m.checks != nil {
+		body.Status, verdicts = m.checks(m.s.Attempt(o.attempt))
 	}
 	m.put(kind, o.attempt, o.stage, body)
+	for _, v := range verdicts {
+		m.put(kernel.VerifyRec, o.attempt, "", v)
+	}
+	if o.stage == "receipt" && m.says != nil {
+		if r := m.says(m.s.Attempt(o.attempt)); r != nil {
+			b, err := kernel.Canonical(r)
+			if err != nil {
+				m.t.Fatal(err)
+			}
+			m.put(kernel.ReceiptRec, o.attempt, "", kernel.ReceiptBody{Phase: m.s.Attempt(o.attempt).Body.Phase, Receipt: b, Source: "text"})
+		}
+	}
 	if o.stage == "commit" && o.attempt != "" && kind == kernel.StageFinished {
-		m.put(kernel.MessageRec, o.attempt, "", kernel.MessageBody{Agent: m.s.Attempt(o.attempt).Body.Agent})
+		m.put(kernel.MessageRec, o.attempt, "", kernel.MessageBody{Agent: m.s.Attempt(o.attempt).Body.Agent, Message: m.message(o.attempt)})
 	}
 	if o.stage == "commit" && o.attempt == "" {
 		m.put(kernel.CommitRec, "", "", kernel.CommitBody{Commit: "cmt"})
 	}
+}
+
+// invoked is what an invoke stage says of a turn in a discussion or council.
+func (m *sim) invoked(at *kernel.Attempt, body *kernel.StageEndBody) {
+	if m.plan.Name() == "discuss" {
+		text := string(at.ID)
+		if m.norm != nil {
+			text = m.norm(at)
+		}
+		body.Norm = kernel.Sum([]byte(text))
+	}
+	if m.s.SlotOf(at.ID).Write {
+		body.Candidate = kernel.Sum([]byte("candidate of " + string(at.ID)))
+	}
+}
+
+func (m *sim) message(at kernel.AttemptID) kernel.MessageID {
+	if m.says == nil {
+		return ""
+	}
+	return kernel.MessageID("msg_" + string(m.s.Attempt(at).Body.Agent))
+}
+
+// answered decides the oldest open gate, if somebody does.
+func (m *sim) answered() bool {
+	if m.answer == nil {
+		return false
+	}
+	for _, g := range m.s.OpenGates() {
+		if o := m.answer(g); o != "" {
+			m.put(kernel.GateDecided, g.Attempt, "", kernel.DecidedBody{By: "person", Gate: g.Gate, Option: o, Text: "words"})
+			return true
+		}
+	}
+	return false
 }
 
 func (m *sim) endAll() {
@@ -145,6 +213,7 @@ func (m *sim) drive() []time.Duration {
 			m.now = a.WaitUntil
 		case len(m.open) > 0:
 			m.end(func(openStage) bool { return true })
+		case m.answered():
 		case m.s.Finished == nil:
 			m.t.Fatalf("stuck after\n%s", strings.Join(m.log, "\n"))
 		}
@@ -154,14 +223,19 @@ func (m *sim) drive() []time.Duration {
 
 // external are the kinds that the decider does not decide on.
 var external = []kernel.RecordKind{kernel.RunCreated, kernel.StageFinished, kernel.StageFailed, kernel.MessageRec, kernel.CommitRec,
-	kernel.StopRequested, kernel.RunInterrupted, kernel.RunResumed}
+	kernel.StopRequested, kernel.RunInterrupted, kernel.RunResumed, kernel.ReceiptRec, kernel.VerifyRec, kernel.GateUsed}
+
+// byPerson reports whether a record is somebody's answer.
+func byPerson(r kernel.Record) bool {
+	return r.Kind == kernel.GateDecided && strings.Contains(string(r.Body), `"by":"person"`)
+}
 
 // replay folds every prefix again: it must decide exactly the record that follows.
 func (m *sim) replay() {
 	m.t.Helper()
 	s := kernel.NewState(m.s.Run)
 	for _, r := range m.recs {
-		if !slices.Contains(external, r.Kind) {
+		if !slices.Contains(external, r.Kind) && !byPerson(r) {
 			a := kernel.Next(s, m.plan, r.At)
 			kind, ok := a.Kind, true
 			if a.Start != "" {
