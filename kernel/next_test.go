@@ -35,6 +35,8 @@ type sim struct {
 	checks func(at *kernel.Attempt) (string, []kernel.ClaimVerdict)
 	// norm is the normal form of an attempt's text; nil = its own.
 	norm func(at *kernel.Attempt) string
+	// use is what every turn uses.
+	use *kernel.Usage
 	// answer decides a gate; nil = nobody does.
 	answer func(g *kernel.Gate) string
 }
@@ -170,6 +172,7 @@ func (m *sim) invoked(at *kernel.Attempt, body *kernel.StageEndBody) {
 		}
 		body.Norm = kernel.Sum([]byte(text))
 	}
+	body.Usage, body.Tools = m.use, 1
 	if m.s.SlotOf(at.ID).Write {
 		body.Candidate = kernel.Sum([]byte("candidate of " + string(at.ID)))
 	}
@@ -223,7 +226,7 @@ func (m *sim) drive() []time.Duration {
 
 // external are the kinds that the decider does not decide on.
 var external = []kernel.RecordKind{kernel.RunCreated, kernel.StageFinished, kernel.StageFailed, kernel.MessageRec, kernel.CommitRec,
-	kernel.StopRequested, kernel.RunInterrupted, kernel.RunResumed, kernel.ReceiptRec, kernel.VerifyRec, kernel.GateUsed}
+	kernel.StopRequested, kernel.RunInterrupted, kernel.RunResumed, kernel.ReceiptRec, kernel.VerifyRec, kernel.GateUsed, kernel.DeliverySent}
 
 // byPerson reports whether a record is somebody's answer.
 func byPerson(r kernel.Record) bool {
