@@ -36,7 +36,7 @@ type sim struct {
 	// norm is the normal form of an attempt's text; nil = its own.
 	norm func(at *kernel.Attempt) string
 	// use is what every turn uses.
-	use *kernel.Usage
+	use *kernel.Usage // with one tool call
 	// answer decides a gate; nil = nobody does.
 	answer func(g *kernel.Gate) string
 }
@@ -172,7 +172,9 @@ func (m *sim) invoked(at *kernel.Attempt, body *kernel.StageEndBody) {
 		}
 		body.Norm = kernel.Sum([]byte(text))
 	}
-	body.Usage, body.Tools = m.use, 1
+	if body.Usage = m.use; m.use != nil {
+		body.Tools = 1
+	}
 	if m.s.SlotOf(at.ID).Write {
 		body.Candidate = kernel.Sum([]byte("candidate of " + string(at.ID)))
 	}
