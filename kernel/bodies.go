@@ -201,6 +201,14 @@ type PermissionBody struct {
 	Resolved string `json:"resolved"`
 }
 
+// AdoptionBody says what became of an outcome, and through whom. State is
+// accepted, rejected, reopened, applied, committed or exported.
+type AdoptionBody struct {
+	By    string    `json:"by"`
+	ID    OutcomeID `json:"id"`
+	State string    `json:"state"`
+}
+
 type NoticeBody struct {
 	Code string `json:"code"`
 	Text string `json:"text"`

@@ -38,6 +38,7 @@ const (
 	CommitRec       RecordKind = "commit"
 	NoticeRec       RecordKind = "notice"
 	UsageRec        RecordKind = "usage"
+	AdoptionRec     RecordKind = "adoption"
 	GateOpened      RecordKind = "gate.opened"
 	GateDecided     RecordKind = "gate.decided"
 	GateUsed        RecordKind = "gate.used" // an attempt got the answer

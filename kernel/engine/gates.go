@@ -19,6 +19,10 @@ type (
 		body  kernel.DecidedBody
 		reply chan error
 	}
+	adoptMsg struct {
+		body  kernel.AdoptionBody
+		reply chan error
+	}
 	usageMsg struct {
 		attempt kernel.AttemptID
 		usage   kernel.Usage
@@ -272,6 +276,22 @@ func (e *Engine) Decide(ctx context.Context, b kernel.DecidedBody) (kernel.RunID
 		return run, err
 	}
 	return run, e.amend(ctx, s, kernel.GateDecided, g.Attempt, b)
+}
+
+// Adopt records what became of an outcome of a run, ended or not.
+func (e *Engine) Adopt(ctx context.Context, run kernel.RunID, b kernel.AdoptionBody) error {
+	if d := e.driver(run); d != nil {
+		reply := make(chan error, 1)
+		err := d.ask(ctx, adoptMsg{b, reply}, reply)
+		if !kernel.IsKind(err, kernel.Unavailable) {
+			return err
+		}
+	}
+	s, _, err := e.load(ctx, run)
+	if err != nil {
+		return err
+	}
+	return e.amend(ctx, s, kernel.AdoptionRec, "", b)
 }
 
 // amend appends one record to a run that nobody works on.

@@ -31,6 +31,10 @@ func (d *driver) handle(ctx context.Context, m any) error {
 		err := d.onDecide(ctx, m.body)
 		m.reply <- err
 		return storeError(err)
+	case adoptMsg:
+		err := d.external(ctx, kernel.AdoptionRec, "", "", m.body)
+		m.reply <- err
+		return storeError(err)
 	case usageMsg:
 		return storeError(d.onUsage(ctx, m))
 	case interruptMsg:
@@ -171,6 +175,9 @@ func (d *driver) cancelOpen(ctx context.Context, cause string, which func(openSt
 	}
 }
 
+// adopted is what a commit makes of the result.
+var adopted = map[string]string{"commit/apply": "applied", "commit/git": "committed"}
+
 // remarker is a plan that says what it could not use of a receipt.
 type remarker interface {
 	Remark(s *kernel.State, at kernel.AttemptID, receipt json.RawMessage) (kernel.NoticeBody, bool)
@@ -230,7 +237,13 @@ func (d *driver) derive(ctx context.Context, o openStage, end kernel.StageEndBod
 			return nil, err
 		}
 		if res.Scope == "run" {
-			return out, add(kernel.CommitRec, kernel.CommitBody{Commit: res.Commit, Content: res.Content, Impl: end.Impl, Target: res.Target})
+			if err := add(kernel.CommitRec, kernel.CommitBody{Commit: res.Commit, Content: res.Content, Impl: end.Impl, Target: res.Target}); err != nil {
+				return nil, err
+			}
+			if state, ok := adopted[end.Impl]; ok && res.Target != "record" {
+				return out, add(kernel.AdoptionRec, kernel.AdoptionBody{By: "commit", ID: kernel.OutcomeID(res.Commit), State: state})
+			}
+			return out, nil
 		}
 		if m := res.Message; m != nil {
 			if err := add(kernel.MessageRec, kernel.MessageBody{Agent: m.Agent, Message: m.ID, Role: m.Role, Status: m.Status, Text: m.Text, TurnSeq: m.TurnSeq}); err != nil {

@@ -60,9 +60,12 @@ func ExpectOf(t kernel.Turn) Expect {
 		Candidate string `json:"candidate"`
 	}
 	_ = json.Unmarshal(t.Extra, &x) // neither is the ordinary case
-	e := Expect{Phase: t.Phase, Round: t.Round, Snapshot: t.Snapshot, Candidate: x.Candidate}
-	if t.Phase == "work" {
+	e := Expect{Phase: t.Phase, Round: t.Round, Snapshot: t.Snapshot}
+	switch t.Phase {
+	case "work":
 		e.Item = x.Item.ID
+	case "verification":
+		e.Candidate = x.Candidate
 	}
 	return e
 }

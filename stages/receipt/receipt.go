@@ -61,17 +61,23 @@ func (s stage) Run(ctx context.Context, env kernel.Env, r kernel.Reply) (kernel.
 		}
 		text = string(b)
 	}
+	t, err := kernel.GetObject[kernel.Turn](ctx, env.Packs, r.Turn)
+	if err != nil {
+		return c, err
+	}
 	if s.mode != none {
-		t, err := kernel.GetObject[kernel.Turn](ctx, env.Packs, r.Turn)
-		if err != nil {
-			return c, err
-		}
 		if err := s.read(&c, t, r, text); err != nil {
 			return c, err
 		}
 	}
 	if text = marker.Visible(text); text != "" {
-		c.Text, err = env.Packs.Put(ctx, "text", []byte(text))
+		if c.Text, err = env.Packs.Put(ctx, "text", []byte(text)); err != nil {
+			return c, err
+		}
+	}
+	unknown, err := artifacts(ctx, env.Packs, &c, t, r)
+	for _, name := range unknown {
+		c.Dropped = append(c.Dropped, "artifact "+strconv.Quote(name))
 	}
 	return c, err
 }
@@ -90,6 +96,9 @@ func (s stage) read(c *kernel.Claim, t kernel.Turn, r kernel.Reply, text string)
 		rec.dropped = append(rec.dropped, e.Code)
 	}
 	c.Dropped = rec.dropped
+	if rec.raw == nil && len(rec.dropped) == 0 {
+		rec.source, rec.raw = "synthetic", synthetic(t)
+	}
 	if rec.raw == nil {
 		return nil
 	}

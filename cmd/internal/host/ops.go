@@ -45,6 +45,7 @@ func operations() map[string]op {
 		"backup":        with(opBackup),
 		"compact":       with(opCompact),
 		"outcomes":      with(opOutcomes),
+		"adopt":         with(opAdopt),
 		"gates":         with(opGates),
 		"answer":        with(opAnswer),
 	}

@@ -328,29 +328,3 @@ func opPackCat(ctx context.Context, h *Host, a PackArgs, emit Emit) error {
 	}
 	return nil
 }
-
-// opOutcomes gives the findings, evidence, artifacts and verdicts of a run.
-func opOutcomes(ctx context.Context, h *Host, a RunRef, emit Emit) error {
-	if _, err := h.run(ctx, a.Run); err != nil {
-		return err
-	}
-	l := engine.NewLines(h.store.Packs, kernel.RunID(a.Run))
-	for r, err := range h.store.Ledger.Read(ctx, kernel.RunID(a.Run), 1) {
-		if err != nil {
-			return err
-		}
-		switch r.Kind {
-		case kernel.FindingRec, kernel.EvidenceRec, kernel.ArtifactRec, kernel.VerifyRec:
-			lines, err := l.Record(ctx, r)
-			if err != nil {
-				return err
-			}
-			for _, ln := range lines {
-				if err := emit(ln); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}

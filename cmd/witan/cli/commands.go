@@ -25,7 +25,7 @@ func (a *app) commands() []*cobra.Command {
 		a.reopenCmd("resume", "Go on with an interrupted, parked or stopped run"), a.retryCmd(), a.stopCmd(),
 		a.gatesCmd(), a.answerCmd(),
 		a.conversationsCmd(), a.showCmd(), a.renameCmd(), a.archiveCmd(),
-		a.agentsCmd(), a.outcomesCmd(), a.ledgerCmd(), a.packCmd(), a.stageCmd(), a.pipelineCmd(),
+		a.agentsCmd(), a.outcomesCmd(), a.adoptCmd(), a.ledgerCmd(), a.packCmd(), a.stageCmd(), a.pipelineCmd(),
 		a.checkCmd(), a.backupCmd(), a.restoreCmd(), a.compactCmd(),
 		a.serveCmd(), a.attachCmd(), a.doctorCmd(), a.versionCmd(), a.completionCmd(), a.manCmd(),
 	}
@@ -192,7 +192,14 @@ func (a *app) agentsCmd() *cobra.Command {
 func (a *app) outcomesCmd() *cobra.Command {
 	return &cobra.Command{Use: "outcomes RUN", Short: "List findings, evidence, artifacts and verdicts of a run", Args: exactly(1, "one run"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.list(c, "outcomes", host.RunRef{Run: args[0]}, "no outcomes", "type", "severity", "level", "path", "line", "title", "summary", "verdict")
+			return a.list(c, "outcomes", host.RunRef{Run: args[0]}, "no outcomes", "type", "severity", "level", "path", "line", "title", "summary", "verdict", "id", "state")
+		}}
+}
+
+func (a *app) adoptCmd() *cobra.Command {
+	return &cobra.Command{Use: "adopt FINDING accept|reject|reopen", Short: "Say what becomes of a finding", Args: exactly(2, "a finding and a decision"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.list(c, "adopt", host.AdoptArgs{Finding: args[0], Word: args[1]}, "", "id", "state", "by")
 		}}
 }
 
