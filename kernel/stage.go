@@ -104,7 +104,7 @@ type Answer struct {
 
 // Event is one step of an agent's turn as it happens: the one vocabulary of all adapters.
 type Event struct {
-	Type   string // text, thought, tool, plan, usage, notice, finding, alive
+	Type   string // text, thought, tool, plan, usage, notice, finding, alive; receipt-only: no text that follows is shown
 	Text   string // text, thought: the delta; notice: the sentence
 	Code   string // notice: snake_case code
 	Tool   ToolCall
@@ -246,20 +246,21 @@ type InvokeRequest struct {
 	Delivery     Delivery
 	DeliveryHash Digest
 	Turn         Turn
-	Prompt       []byte         // the exact bytes of Delivery.Prompt, checked
-	Scope        ConversationID // what a native session belongs to; "" = none is kept
-	Workspace    string         // working directory of the turn
-	MCP          []MCPServer    // tool servers that the agent is offered, where it takes any
-	State        string         // folder for the agent's files of this turn (TMPDIR and output below it)
+	Prompt       []byte      // the exact bytes of Delivery.Prompt, checked
+	Owner        AgentID     // of the native session; "" = none is kept
+	Workspace    string      // working directory of the turn
+	MCP          []MCPServer // tool servers that the agent is offered, where it takes any
+	State        string      // folder for the agent's files of this turn (TMPDIR and output below it)
 }
 
-// SessionScope is what an agent's native session belongs to: the conversation in
-// direct, the run where several agents work over several turns (SPEC A3).
-func SessionScope(plan string, c ConversationID, r RunID) ConversationID {
+// SessionOwner is who a conversation's native session of an agent belongs to:
+// the agent in direct, the agent in one run where several work over several
+// turns (SPEC A3).
+func SessionOwner(plan string, a AgentID, r RunID) AgentID {
 	if plan == "direct" {
-		return c
+		return a
 	}
-	return ConversationID(r)
+	return a + "@" + AgentID(r)
 }
 
 // MCPServer is a tool server of one turn, started by the agent over stdio.

@@ -262,7 +262,7 @@ func (d *driver) enrich(ctx context.Context, a kernel.Action) (any, error) {
 
 // session says whether the agent's native session goes on (SPEC A3).
 func (d *driver) session(ctx context.Context, b kernel.AttemptBody) (any, error) {
-	s, err := d.e.Conversations.Session(ctx, kernel.SessionScope(d.s.Created.Plan, d.s.Created.Conversation, d.s.Run), b.Agent)
+	s, err := d.e.Conversations.Session(ctx, d.s.Created.Conversation, kernel.SessionOwner(d.s.Created.Plan, b.Agent, d.s.Run))
 	switch {
 	case kernel.IsKind(err, kernel.NotFound):
 		b.Rebuilt = b.Try > 1 && lastClass(d.s, b) == kernel.ClassSession

@@ -132,6 +132,7 @@ type stream struct {
 	buf   strings.Builder // guarded by mu; visible text not yet durable
 	stop  func()          // guarded by mu; of the armed flush
 	over  bool            // guarded by mu
+	muted bool            // guarded by mu; what follows is a receipt alone
 	noted int             // guarded by mu; notices made durable
 	wg    sync.WaitGroup
 	fmu   sync.Mutex // one flush at a time, so that chunks keep their order
@@ -148,8 +149,14 @@ func (s *stream) emit(ev kernel.Event) {
 	switch ev.Type {
 	case "text":
 		s.mu.Lock()
-		vis := s.hider.Write(ev.Text)
-		s.keep(vis)
+		if !s.muted {
+			s.keep(s.hider.Write(ev.Text))
+		}
+		s.mu.Unlock()
+	case "receipt-only":
+		s.mu.Lock()
+		s.keep(s.hider.Close())
+		s.muted = true
 		s.mu.Unlock()
 	case "notice":
 		if ev.Code != "silent" && s.notices() {
@@ -221,8 +228,10 @@ func (s *stream) flush() {
 func (s *stream) close() {
 	s.mu.Lock()
 	s.over = true
-	if vis := s.hider.Close(); vis != "" {
-		s.d.live.text(s.at, vis)
+	if !s.muted {
+		if vis := s.hider.Close(); vis != "" {
+			s.d.live.text(s.at, vis)
+		}
 	}
 	if s.stop != nil {
 		s.stop()

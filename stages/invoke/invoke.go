@@ -13,9 +13,9 @@ type Lookup func(kernel.AgentID) (kernel.Invoker, bool)
 // Config is what the stage needs of its host.
 type Config struct {
 	Look   Lookup
-	State  func(kernel.Turn) string                                                           // folder for an agent's files of a turn
-	Places Places                                                                             // nil: every turn works in the workspace itself
-	Forget func(ctx context.Context, scope kernel.ConversationID, agent kernel.AgentID) error // a session of one turn
+	State  func(kernel.Turn) string                                                       // folder for an agent's files of a turn
+	Places Places                                                                         // nil: every turn works in the workspace itself
+	Forget func(ctx context.Context, c kernel.ConversationID, owner kernel.AgentID) error // a session of one turn
 	Tools  func(ctx context.Context, env kernel.Env, t kernel.Turn) (Tools, error)
 }
 
@@ -64,10 +64,10 @@ func (s stage) Run(ctx context.Context, env kernel.Env, d kernel.Delivery) (kern
 		return kernel.Reply{}, err
 	}
 	req := kernel.InvokeRequest{Agent: t.Agent, Conversation: task.Conversation, Delivery: d, DeliveryHash: kernel.Sum(raw), Turn: t,
-		Prompt: prompt, Scope: scope(t, task.Conversation, p, env.Attempt), Workspace: p.Dir, State: s.cfg.State(t)}
+		Prompt: prompt, Owner: owner(t, p, env.Attempt), Workspace: p.Dir, State: s.cfg.State(t)}
 	r, err := s.turn(ctx, env, agent, req)
-	if req.Scope == kernel.ConversationID(env.Attempt) && s.cfg.Forget != nil {
-		if ferr := s.cfg.Forget(context.WithoutCancel(ctx), req.Scope, req.Agent); ferr != nil && !kernel.IsKind(ferr, kernel.NotFound) {
+	if req.Owner == ownTurn(t.Agent, env.Attempt) && s.cfg.Forget != nil {
+		if ferr := s.cfg.Forget(context.WithoutCancel(ctx), req.Conversation, req.Owner); ferr != nil && !kernel.IsKind(ferr, kernel.NotFound) {
 			env.Log.Error("session not forgotten", "err", ferr)
 		}
 	}

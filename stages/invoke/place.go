@@ -62,14 +62,19 @@ func (s stage) leave(ctx context.Context, p Place, agent kernel.Invoker, r *kern
 	return err
 }
 
-// scope is what the turn's native session belongs to. A turn that may be asked
+// owner is who the turn's native session belongs to. A turn that may be asked
 // once more has one of its own if there is no other.
-func scope(t kernel.Turn, conv kernel.ConversationID, p Place, at kernel.AttemptID) kernel.ConversationID {
+func owner(t kernel.Turn, p Place, at kernel.AttemptID) kernel.AgentID {
 	switch {
 	case t.Plan != "batch" && !p.Brief:
-		return kernel.SessionScope(t.Plan, conv, t.Run)
+		return kernel.SessionOwner(t.Plan, t.Agent, t.Run)
 	case t.Repair != "":
-		return kernel.ConversationID(at)
+		return ownTurn(t.Agent, at)
 	}
 	return ""
+}
+
+// ownTurn owns a session that ends with its turn.
+func ownTurn(a kernel.AgentID, at kernel.AttemptID) kernel.AgentID {
+	return a + "@" + kernel.AgentID(at)
 }

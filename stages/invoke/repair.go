@@ -56,7 +56,8 @@ func same(t kernel.Turn, tool kernel.ReceiptBytes, text string, strict bool) (js
 }
 
 // repair asks the same session once more for what the answer lacks, and joins
-// both answers: the text of the first, the receipt of the second.
+// both answers: the text of the first, the receipt of the second, whose prose is
+// left out.
 func (s stage) repair(ctx context.Context, env kernel.Env, agent kernel.Invoker, req kernel.InvokeRequest, first kernel.Reply, take func(*kernel.Reply)) (kernel.Reply, error) {
 	text, err := textOf(ctx, env.Packs, first)
 	if err != nil {
@@ -71,6 +72,7 @@ func (s stage) repair(ctx context.Context, env kernel.Env, agent kernel.Invoker,
 	if err != nil {
 		return first, err
 	}
+	env.Emit(kernel.Event{Type: "receipt-only"})
 	second, err := agent.Invoke(ctx, env, next)
 	if err != nil {
 		return first, again(ctx, env, err, first)
@@ -125,11 +127,11 @@ func join(ctx context.Context, env kernel.Env, first, second kernel.Reply, text 
 	if len(second.Receipt) > 0 {
 		out.Receipt = second.Receipt
 	}
-	if _, ok := marker.Receipt(more); ok {
+	if body, ok := marker.Receipt(more); ok {
 		if len(second.Receipt) == 0 {
 			out.Receipt = nil
 		}
-		text = strings.TrimRight(marker.Visible(text), "\n") + "\n\n" + more
+		text = marker.Visible(text) + "\n" + marker.ReceiptOpen + body + marker.ReceiptClose + "\n"
 	} else if len(second.Receipt) > 0 {
 		text = marker.Visible(text)
 	}

@@ -110,7 +110,7 @@ func (a *Agent) acquire(ctx context.Context, j *job) (*conn, error) {
 	req := j.req
 	want := ""
 	if req.Turn.Continue {
-		s, err := a.cfg.Sessions.Session(ctx, req.Scope, req.Agent)
+		s, err := a.cfg.Sessions.Session(ctx, req.Conversation, req.Owner)
 		if err != nil {
 			return nil, j.fail(ctx, nil, &kernel.Failure{Class: kernel.ClassSession, Reason: "session_gone", Text: "earlier context is not available any more", Err: err})
 		}

@@ -63,23 +63,23 @@ func (j *job) sessionGone(ctx context.Context) error {
 }
 
 func (j *job) forget(ctx context.Context) error {
-	err := j.a.cfg.Sessions.ForgetSession(context.WithoutCancel(ctx), j.req.Scope, j.req.Agent)
+	err := j.a.cfg.Sessions.ForgetSession(context.WithoutCancel(ctx), j.req.Conversation, j.req.Owner)
 	if kernel.IsKind(err, kernel.NotFound) {
 		return nil
 	}
 	return err
 }
 
-// remember stores the session for the next turn of its scope.
+// remember stores the session for the next turn of its owner.
 func (j *job) remember(ctx context.Context, c *conn) {
-	if j.req.Scope == "" {
+	if j.req.Owner == "" {
 		return
 	}
 	s := kernel.Session{Native: c.session, Workspace: j.req.Workspace, Seen: j.req.Turn.TurnSeq}
 	if !c.load {
 		s.Host = j.a.cfg.Instance
 	}
-	if err := j.a.cfg.Sessions.PutSession(context.WithoutCancel(ctx), j.req.Scope, j.req.Agent, s); err != nil {
+	if err := j.a.cfg.Sessions.PutSession(context.WithoutCancel(ctx), j.req.Conversation, j.req.Owner, s); err != nil {
 		j.env.Log.Error("session not stored", "err", err)
 	}
 }

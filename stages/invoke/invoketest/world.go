@@ -98,12 +98,12 @@ func (w *World) Request(prompt string, change ...func(*kernel.Turn)) kernel.Invo
 	for _, c := range change {
 		c(&tn)
 	}
-	scope := Conversation
+	owner := tn.Agent
 	if tn.Plan == "batch" {
-		scope = ""
+		owner = ""
 	}
 	d := kernel.Delivery{Version: kernel.ObjectVersion, Fingerprint: kernel.Fingerprint([]byte(prompt)), Bytes: int64(len(prompt)), Session: "new", Complete: true}
-	return kernel.InvokeRequest{Agent: "alpha", Conversation: Conversation, Scope: scope, Delivery: d, Turn: tn, Prompt: []byte(prompt), Workspace: w.Workspace, State: w.State}
+	return kernel.InvokeRequest{Agent: "alpha", Conversation: Conversation, Owner: owner, Delivery: d, Turn: tn, Prompt: []byte(prompt), Workspace: w.Workspace, State: w.State}
 }
 
 // Continue makes a turn one that goes on in the native session.
