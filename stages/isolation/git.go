@@ -131,7 +131,9 @@ func (s *gitSource) laid(c kernel.Candidate) {
 // note reads what differs from the index now. Files that the person asked git to
 // take for unchanged are looked at too.
 func (s *gitSource) note(ctx context.Context) error {
-	_, _ = s.git.Output(ctx, "update-index", "-q", "--really-refresh") // ends with 1 when something differs
+	if err := s.assumeNothing(ctx); err != nil {
+		return err
+	}
 	paths, err := s.differing(ctx)
 	for _, p := range paths {
 		if err == nil {
@@ -140,6 +142,24 @@ func (s *gitSource) note(ctx context.Context) error {
 		if err == nil {
 			s.start[p], err = read(nil, s.root, p)
 		}
+	}
+	return err
+}
+
+// assumeNothing has our index look at files that the person's takes for unchanged.
+func (s *gitSource) assumeNothing(ctx context.Context) error {
+	out, err := s.git.Output(ctx, "ls-files", "-v", "-z")
+	if err != nil {
+		return err
+	}
+	var assumed []byte
+	for _, rec := range split(out) { // letter space path; a small letter: assumed
+		if rec[0] >= 'a' && rec[0] <= 'z' {
+			assumed = append(append(assumed, rec[2:]...), 0)
+		}
+	}
+	if len(assumed) > 0 {
+		_, err = s.git.OutputIn(ctx, nil, assumed, "update-index", "--no-assume-unchanged", "-z", "--stdin")
 	}
 	return err
 }

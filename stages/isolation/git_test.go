@@ -87,7 +87,11 @@ func TestReadersUseTheWorkspace(t *testing.T) {
 	if _, err := os.Stat(w.places.Root); !os.IsNotExist(err) {
 		t.Errorf("something was made: %v", err)
 	}
-	d, _, _ := func() (kernel.Digest, []string, []string) { p := w.open(w.freeze("")); defer w.close(p); return w.capture(p) }()
+	d, _, _ := func() (kernel.Digest, []string, []string) {
+		p := w.open(w.freeze(""))
+		defer w.close(p)
+		return w.capture(p)
+	}()
 	if pl = w.open(w.freeze(""), reader, from(d)); pl.How != isolation.Worktree || pl.Top != "" {
 		t.Errorf("%+v", pl)
 	}
