@@ -7,7 +7,7 @@
 // link, of the node for a directory), size. Whatever decodes encodes to the same
 // bytes. Names are kept byte by byte; [EncodePath] carries them through JSON.
 //
-// [Checkout] writes a tree to a folder, [Materialise] the frozen state of a
-// workspace, a git one too. Both write only below the folder they are given, which
+// [Checkout] writes a tree to a folder, [Overlay] the files of a candidate over one,
+// [Materialise] the frozen state of a workspace, a git one too. All write only below the folder they are given, which
 // an error or a crash leaves unfinished: it is the caller's to remove.
 package tree

@@ -29,14 +29,15 @@ var gitEnv = []string{"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TEMP", "TMP"
 type Git struct {
 	Run kernel.Runner
 	Dir string
+	Env []string // variables of every command, such as GIT_DIR
 	off []string // settings against the repository's own filters
 }
 
 // NewGit looks up which filters the repository itself brings, to switch them off:
 // a filter is a command. The error says why git is of no use here: NotFound when
 // it is missing, Unavailable when it refuses the folder.
-func NewGit(ctx context.Context, run kernel.Runner, dir string) (*Git, error) {
-	g := &Git{Run: run, Dir: dir}
+func NewGit(ctx context.Context, run kernel.Runner, dir string, env ...string) (*Git, error) {
+	g := &Git{Run: run, Dir: dir, Env: env}
 	r, err := g.run(ctx, nil, "config", "--show-scope", "--name-only", "-z", "--get-regexp", `^filter\.`)
 	if err != nil {
 		return nil, err
@@ -71,7 +72,15 @@ func (g *Git) Output(ctx context.Context, args ...string) ([]byte, error) {
 
 // OutputEnv is Output with more variables.
 func (g *Git) OutputEnv(ctx context.Context, env []string, args ...string) ([]byte, error) {
-	r, err := g.run(ctx, env, args...)
+	return output(g.run(ctx, env, args...))
+}
+
+// OutputIn is OutputEnv with something on its standard input.
+func (g *Git) OutputIn(ctx context.Context, env []string, stdin []byte, args ...string) ([]byte, error) {
+	return output(g.start(ctx, env, stdin, args...))
+}
+
+func output(r kernel.CommandResult, err error) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, err
@@ -84,13 +93,18 @@ func (g *Git) OutputEnv(ctx context.Context, env []string, args ...string) ([]by
 }
 
 func (g *Git) run(ctx context.Context, env []string, args ...string) (kernel.CommandResult, error) {
+	return g.start(ctx, env, nil, args...)
+}
+
+func (g *Git) start(ctx context.Context, env []string, stdin []byte, args ...string) (kernel.CommandResult, error) {
+	env = slices.Concat(g.Env, env)
 	for _, name := range gitEnv {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)
 		}
 	}
 	env = append(env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1")
-	r, err := g.Run.Run(ctx, kernel.Command{Argv: slices.Concat(gitArgs, g.off, args), Dir: g.Dir, Env: env, Limit: maxGitOutput})
+	r, err := g.Run.Run(ctx, kernel.Command{Argv: slices.Concat(gitArgs, g.off, args), Dir: g.Dir, Env: env, Stdin: stdin, Limit: maxGitOutput})
 	if ctx.Err() != nil {
 		return r, ctx.Err()
 	}
@@ -116,7 +130,7 @@ func Materialise(ctx context.Context, run kernel.Runner, p kernel.Packs, ws kern
 		if err := commit(ctx, run, ws, dir); err != nil {
 			return "", err
 		}
-		if err := overlay(ctx, p, ws.Dirty, dir); err != nil {
+		if err := Overlay(ctx, p, Dirty(ws.Dirty), dir); err != nil {
 			return "", err
 		}
 		if ws.Sub == "" {
@@ -157,41 +171,4 @@ func commit(ctx context.Context, run kernel.Runner, ws kernel.Workspace, dir str
 		}
 	}
 	return nil
-}
-
-// overlay writes the files that differed from the commit. What was deleted goes
-// first: a file may be where a folder was.
-func overlay(ctx context.Context, p kernel.Packs, dirty []kernel.DirtyFile, dir string) error {
-	for _, deleted := range []bool{true, false} {
-		for _, d := range dirty {
-			if d.Hash.IsZero() != deleted {
-				continue
-			}
-			name := DecodePath(d.Path)
-			to, err := local(dir, name)
-			if err == nil && deleted {
-				err = remove(dir, name)
-			} else if err == nil {
-				err = replace(ctx, p, d, dir, to, name)
-			}
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func replace(ctx context.Context, p kernel.Packs, d kernel.DirtyFile, dir, to, name string) error {
-	if err := clear(dir, name); err != nil {
-		return err
-	}
-	e := Entry{Type: File, Hash: d.Hash, Size: d.Bytes}
-	switch d.Mode {
-	case "link":
-		e.Type = Link
-	case "0755":
-		e.Type = Exec
-	}
-	return write(ctx, p, to, name, e)
 }
