@@ -260,8 +260,14 @@ func (d *driver) enrich(ctx context.Context, a kernel.Action) (any, error) {
 	return a.Body, nil
 }
 
-// session says whether the agent's native session goes on (SPEC A3).
+// session says whether the agent's native session goes on (SPEC A3). A session is
+// of one folder: a turn that gets a folder of its own has none to go on with.
 func (d *driver) session(ctx context.Context, b kernel.AttemptBody) (any, error) {
+	ph := d.s.Phase()
+	write := ph.Slots[b.Slot-ph.First].Write
+	if write && !d.s.Created.InPlace || !write && !d.s.Candidate().IsZero() {
+		return b, nil
+	}
 	s, err := d.e.Conversations.Session(ctx, d.s.Created.Conversation, kernel.SessionOwner(d.s.Created.Plan, b.Agent, d.s.Run))
 	switch {
 	case kernel.IsKind(err, kernel.NotFound):

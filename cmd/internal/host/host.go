@@ -85,6 +85,7 @@ func Open(ctx context.Context, o Options) (_ *Host, err error) {
 	if _, err = h.engine.Start(ctx); err != nil {
 		return nil, err
 	}
+	h.tidyPlaces(ctx)
 	if h.server, err = h.listen(); err != nil {
 		return nil, err
 	}
