@@ -33,6 +33,7 @@ type CreatedBody struct {
 	Output       string              `json:"output"`             // folder below which each slot has its output folder
 	Permission   string              `json:"permission"`
 	Plan         string              `json:"plan"`
+	Routing      string              `json:"routing,omitempty"` // why these agents, when they were picked
 	Stages       map[string]StageRef `json:"stages"`
 	Task         Digest              `json:"task"`
 	Title        string              `json:"title"`

@@ -50,6 +50,7 @@ type line struct {
 	Agents       []string `json:"agents"`
 	Plan         string   `json:"plan"`
 	Permission   string   `json:"permission"`
+	Routing      string   `json:"routing"`
 	Workspace    string   `json:"workspace"`
 	Conversation string   `json:"conversation"`
 	Snapshot     string   `json:"snapshot"`
@@ -162,6 +163,9 @@ func (r *Run) created(l line) {
 		r.agents = append(r.agents, &agent{id: id, state: "queued"})
 	}
 	r.note("%s · %s of %s · %s · %s", l.Run, l.Plan, strings.Join(l.Agents, ", "), l.Permission, plaintext.Clean(l.Workspace))
+	if l.Routing != "" {
+		r.say("picked: %s", plaintext.Clean(l.Routing))
+	}
 }
 
 func (r *Run) queued(l line) {

@@ -73,12 +73,13 @@ func (h *Host) submission(ctx context.Context, a RunArgs) (engine.Submission, er
 	body := kernel.CreatedBody{Plan: c.Run.Plan, Permission: c.Run.Permission, Concurrency: c.Run.Concurrency,
 		MaxRounds: c.Run.MaxRounds, Attempts: c.Limits.Attempts, OnGate: a.OnGate, CommitGate: c.Run.CommitGate == "unverified"}
 	agents := c.Run.Agents
+	var members []kernel.AgentID
 	if a.Conversation != "" {
 		conv, err := h.conversation(ctx, a.Conversation)
 		if err != nil {
 			return engine.Submission{}, err
 		}
-		agents = nil
+		agents, members = nil, conv.Agents
 		for _, m := range conv.Agents {
 			agents = append(agents, string(m))
 		}
@@ -86,6 +87,9 @@ func (h *Host) submission(ctx context.Context, a RunArgs) (engine.Submission, er
 		a.Dir = or(a.Dir, conv.Workspace)
 	}
 	body.Plan, body.Permission = or(a.Plan, body.Plan), or(a.Permission, body.Permission)
+	if len(a.Agents) == 0 {
+		a.Agents, a.Text = mentions(a.Text)
+	}
 	if len(a.Agents) > 0 {
 		agents = a.Agents
 	}
@@ -93,7 +97,15 @@ func (h *Host) submission(ctx context.Context, a RunArgs) (engine.Submission, er
 		agents = builtinIDs()
 	}
 	var err error
-	if body.Agents, err = h.members(agents); err != nil {
+	if slices.Equal(agents, []string{auto}) {
+		body.Agents, body.Routing, err = h.pick(body.Plan, body.Permission != "read-only", members)
+	} else {
+		body.Agents, err = h.members(agents)
+	}
+	if err == nil && members != nil {
+		err = sameMembers(body.Agents, members)
+	}
+	if err != nil {
 		return engine.Submission{}, err
 	}
 	if err := h.modes(a, &body); err != nil {

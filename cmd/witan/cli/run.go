@@ -45,7 +45,7 @@ func (a *app) runCmd() *cobra.Command {
 	}
 	fl := c.Flags()
 	fl.StringVarP(&f.dir, "dir", "C", "", "workspace folder (default: the conversation's, else the current one)")
-	fl.StringVar(&f.agents, "agents", "", "agents, separated by commas")
+	fl.StringVar(&f.agents, "agents", "", "agents, separated by commas; auto picks them")
 	fl.StringVar(&f.plan, "plan", "", "direct, batch, discuss or council")
 	fl.StringVar(&f.permission, "permission", "", "read-only, ask, auto or full")
 	fl.StringVar(&f.commit, "commit", "", "record, apply or git")
@@ -143,9 +143,6 @@ func (f runFlags) args(text string) (host.RunArgs, error) {
 	}
 	ra := host.RunArgs{Text: text, Plan: f.plan, Permission: f.permission, Commit: f.commit, Isolation: f.isolation,
 		Conversation: f.conversation, Key: f.key, Detach: f.detach, Form: f.form, OnGate: f.onGate}
-	if f.agents == "auto" {
-		return none, kernel.E("cli", kernel.Unsupported, nil, "--agents auto: not in this version").WithNext("name the agents")
-	}
 	for _, id := range strings.Split(f.agents, ",") {
 		if id = strings.TrimSpace(id); id != "" {
 			ra.Agents = append(ra.Agents, id)
