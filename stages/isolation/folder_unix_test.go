@@ -13,7 +13,6 @@ import (
 
 	"witan/kernel"
 	"witan/kernel/tree"
-	"witan/stages/isolation"
 )
 
 // What cannot be read or is no file is a change, but never a deletion, and no part
