@@ -125,6 +125,12 @@ func write(ctx context.Context, p kernel.Packs, to, name string, e Entry) error 
 	return err
 }
 
+// Content writes the content of a pack of a known size, large ones piece by piece. It
+// is checked when Content returns nil and not before.
+func Content(ctx context.Context, p kernel.Packs, d kernel.Digest, size int64, w io.Writer) error {
+	return content(ctx, p, Entry{Hash: d, Size: size}, w)
+}
+
 func content(ctx context.Context, p kernel.Packs, e Entry, w io.Writer) error {
 	if s, ok := p.(streamer); ok && e.Size >= streamBytes {
 		_, err := s.CopyTo(ctx, e.Hash, w)

@@ -9,7 +9,7 @@
 // before. Submodules that the person has checked out are there as plain files, best
 // effort; what changes in them, in repositories inside, or in what git ignores, is
 // no part of a candidate. Files that cannot be read, are special or larger than
-// MaxFile are reported as changed and are no part of a candidate either: they never
+// tree.MaxFile are reported as changed and are no part of a candidate either: they never
 // look deleted.
 //
 // The content of a file is its bytes on disk, as git checks them out, and its mode

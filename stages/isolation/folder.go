@@ -19,7 +19,7 @@ type folderSource struct {
 	packs kernel.Packs
 	tree  kernel.Digest // of the snapshot
 	root  *os.Root
-	start map[string]file
+	start map[string]tree.Found
 	seen  map[string]fs.FileInfo // as start was; nil: nothing is taken for unchanged unread
 }
 
@@ -40,7 +40,7 @@ func (pl *Place) openFolder(ctx context.Context) (source, error) {
 		}
 	} else {
 		err = s.walk(ctx, func(p string, _ fs.FileInfo) (err error) {
-			s.start[p], err = read(nil, s.root, p)
+			s.start[p], err = tree.Look(nil, s.root, p)
 			return err
 		})
 	}
@@ -83,7 +83,7 @@ func settled(ctx context.Context, temp string) bool {
 }
 
 func (p *Places) folderAt(dir string, root kernel.Digest) (*folderSource, error) {
-	s := &folderSource{packs: p.Packs, tree: root, start: map[string]file{}}
+	s := &folderSource{packs: p.Packs, tree: root, start: map[string]tree.Found{}}
 	var err error
 	if s.root, err = os.OpenRoot(dir); err != nil {
 		return nil, disk("isolation.Open", err, "the folder %s cannot be opened", dir)
@@ -95,7 +95,7 @@ func (s *folderSource) close() { _ = s.root.Close() }
 
 // laid notes a checkout of the snapshot with a candidate over it.
 func (s *folderSource) laid(ctx context.Context, c kernel.Candidate) error {
-	if err := s.frozen(ctx, func(p string, f file) { s.start[p] = f }); err != nil {
+	if err := s.frozen(ctx, func(p string, f tree.Found) { s.start[p] = f }); err != nil {
 		return err
 	}
 	for _, f := range c.Files {
@@ -108,10 +108,10 @@ func (s *folderSource) laid(ctx context.Context, c kernel.Candidate) error {
 }
 
 // frozen tells the files of the snapshot.
-func (s *folderSource) frozen(ctx context.Context, f func(string, file)) error {
+func (s *folderSource) frozen(ctx context.Context, f func(string, tree.Found)) error {
 	return tree.Walk(ctx, s.packs, s.tree, func(name string, e tree.Entry) error {
 		if e.Type != tree.Dir && !tree.IsGit(name) {
-			f(name, file{hash: e.Hash, mode: tree.ModeOf(e.Type), size: e.Size})
+			f(name, tree.Found{Hash: e.Hash, Mode: tree.ModeOf(e.Type), Size: e.Size})
 		}
 		return nil
 	})
@@ -156,7 +156,7 @@ func (s *folderSource) compare(ctx context.Context, w kernel.PackWriter) ([]delt
 	var out []delta
 	there := map[string]bool{}
 	add := func(p string) error {
-		is, err := read(w, s.root, p)
+		is, err := tree.Look(w, s.root, p)
 		if was := s.start[p]; err == nil && is != was {
 			out = append(out, delta{p, was, is})
 		}
@@ -177,12 +177,12 @@ func (s *folderSource) compare(ctx context.Context, w kernel.PackWriter) ([]delt
 	return out, err
 }
 
-func (s *folderSource) base(ctx context.Context, w kernel.PackWriter, paths []string) (map[string]file, error) {
-	want, out := map[string]bool{}, map[string]file{}
+func (s *folderSource) base(ctx context.Context, w kernel.PackWriter, paths []string) (map[string]tree.Found, error) {
+	want, out := map[string]bool{}, map[string]tree.Found{}
 	for _, p := range paths {
 		want[p] = true
 	}
-	err := s.frozen(ctx, func(p string, f file) {
+	err := s.frozen(ctx, func(p string, f tree.Found) {
 		if want[p] {
 			out[p] = f
 		}

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"witan/kernel"
-	"witan/stages/isolation"
+	"witan/kernel/tree"
 )
 
 // What cannot be read or is no file is a change, but never a deletion, and no part
@@ -24,11 +24,11 @@ func TestWhatCannotBeReadIsNotDeleted(t *testing.T) {
 	folder.write(folder.dir, base)
 	for _, w := range []*world{git, folder} {
 		w.write(w.dir, map[string]string{"kept large": ""})
-		w.must(os.Truncate(filepath.Join(w.dir, "kept large"), isolation.MaxFile+1))
+		w.must(os.Truncate(filepath.Join(w.dir, "kept large"), tree.MaxFile+1))
 		for _, how := range []func(*kernel.Turn){func(*kernel.Turn) {}, inPlace} {
 			snap := w.freezeWithout("kept large")
 			pl := w.open(snap, how)
-			w.must(os.Truncate(filepath.Join(pl.Dir, "large"), isolation.MaxFile+1))
+			w.must(os.Truncate(filepath.Join(pl.Dir, "large"), tree.MaxFile+1))
 			w.must(os.Remove(filepath.Join(pl.Dir, "pipe")))
 			w.must(syscall.Mkfifo(filepath.Join(pl.Dir, "pipe"), 0o600))
 			w.write(pl.Dir, map[string]string{"other": "2"})

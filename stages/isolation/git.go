@@ -21,8 +21,8 @@ type gitSource struct {
 	ws    kernel.Workspace
 	sub   string // of the workspace below the top
 	root  *os.Root
-	start map[string]file // what differed from the index then; paths below the top
-	temp  string          // folder for what git writes
+	start map[string]tree.Found // what differed from the index then; paths below the top
+	temp  string                // folder for what git writes
 	index string
 }
 
@@ -104,7 +104,7 @@ func (pl *Place) openGit(ctx context.Context) (source, error) {
 
 // gitAt opens the work tree at top with the index of e.
 func (p *Places) gitAt(ctx context.Context, e *entry, ws kernel.Workspace, top string) (*gitSource, error) {
-	s := &gitSource{ws: ws, sub: tree.DecodePath(ws.Sub), temp: e.at(""), index: e.at(indexFile), start: map[string]file{}}
+	s := &gitSource{ws: ws, sub: tree.DecodePath(ws.Sub), temp: e.at(""), index: e.at(indexFile), start: map[string]tree.Found{}}
 	env := []string{"GIT_DIR=" + e.Admin, "GIT_WORK_TREE=" + top, "GIT_INDEX_FILE=" + s.index}
 	var err error
 	if s.git, err = tree.NewGit(ctx, p.Run, top, env...); err != nil {
@@ -140,7 +140,7 @@ func (s *gitSource) note(ctx context.Context) error {
 			err = ctx.Err()
 		}
 		if err == nil {
-			s.start[p], err = read(nil, s.root, p)
+			s.start[p], err = tree.Look(nil, s.root, p)
 		}
 	}
 	return err
@@ -207,7 +207,7 @@ func (s *gitSource) compare(ctx context.Context, w kernel.PackWriter) ([]delta, 
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		is, err := read(w, s.root, p)
+		is, err := tree.Look(w, s.root, p)
 		if err != nil {
 			return nil, err
 		}
@@ -230,12 +230,12 @@ func (s *gitSource) below(p string) string {
 	return strings.Repeat("../", strings.Count(s.sub, "/")+1) + p
 }
 
-func (s *gitSource) base(ctx context.Context, w kernel.PackWriter, paths []string) (map[string]file, error) {
-	frozen := map[string]file{}
+func (s *gitSource) base(ctx context.Context, w kernel.PackWriter, paths []string) (map[string]tree.Found, error) {
+	frozen := map[string]tree.Found{}
 	for _, d := range s.ws.Dirty {
 		frozen[s.below(tree.DecodePath(d.Path))] = normal(d.Hash, d.Mode, d.Bytes)
 	}
-	out, clean := map[string]file{}, []string{}
+	out, clean := map[string]tree.Found{}, []string{}
 	for _, p := range paths {
 		if f, ok := frozen[p]; ok {
 			out[p] = f
@@ -259,8 +259,8 @@ func (s *gitSource) base(ctx context.Context, w kernel.PackWriter, paths []strin
 }
 
 // contents tells what an index has at paths, as git checks it out.
-func (s *gitSource) contents(ctx context.Context, w kernel.PackWriter, index string, paths []string) (map[string]file, error) {
-	out := map[string]file{}
+func (s *gitSource) contents(ctx context.Context, w kernel.PackWriter, index string, paths []string) (map[string]tree.Found, error) {
+	out := map[string]tree.Found{}
 	if len(paths) == 0 {
 		return out, nil
 	}
@@ -300,7 +300,7 @@ func (s *gitSource) contents(ctx context.Context, w kernel.PackWriter, index str
 	}
 	defer root.Close()
 	for _, p := range have {
-		if out[p], err = read(w, root, p); err != nil {
+		if out[p], err = tree.Look(w, root, p); err != nil {
 			return nil, err
 		}
 	}

@@ -35,21 +35,21 @@ type source interface {
 	// stored where w is not nil.
 	compare(ctx context.Context, w kernel.PackWriter) ([]delta, error)
 	// base stores and tells what the snapshot has at paths.
-	base(ctx context.Context, w kernel.PackWriter, paths []string) (map[string]file, error)
+	base(ctx context.Context, w kernel.PackWriter, paths []string) (map[string]tree.Found, error)
 	close()
 }
 
 // delta is a file that differs from the beginning of the turn.
 type delta struct {
 	path          string
-	before, after file
+	before, after tree.Found
 }
 
 func (d delta) what() string {
 	switch {
-	case d.before.absent():
+	case d.before.Absent():
 		return "added"
-	case d.after.absent():
+	case d.after.Absent():
 		return "deleted"
 	}
 	return "modified"
@@ -110,7 +110,7 @@ func (pl *Place) build(ctx context.Context, w kernel.PackWriter, deltas []delta)
 		if outside(d.path) || tree.IsGit(d.path) || strings.HasSuffix(d.path, "/") {
 			continue // no file of a candidate
 		}
-		if touched[d.path] = true; d.after.skip == "" {
+		if touched[d.path] = true; d.after.Skip == "" {
 			ours, paths = append(ours, d), append(paths, d.path)
 		}
 	}
@@ -134,17 +134,17 @@ func (pl *Place) build(ctx context.Context, w kernel.PackWriter, deltas []delta)
 
 func outside(path string) bool { return strings.HasPrefix(path, "../") }
 
-func candidateFile(path string, was, is file) kernel.CandidateFile {
+func candidateFile(path string, was, is tree.Found) kernel.CandidateFile {
 	return kernel.CandidateFile{Path: tree.EncodePath(path), What: delta{before: was, after: is}.what(),
-		Base: was.hash, BaseMode: was.mode, Hash: is.hash, Mode: is.mode, Bytes: is.size}
+		Base: was.Hash, BaseMode: was.Mode, Hash: is.Hash, Mode: is.Mode, Bytes: is.Size}
 }
 
 // normal is a file as a candidate or a snapshot names it.
-func normal(d kernel.Digest, mode string, size int64) file {
+func normal(d kernel.Digest, mode string, size int64) tree.Found {
 	if d.IsZero() {
-		return file{}
+		return tree.Found{}
 	}
-	return file{hash: d, mode: tree.ModeOf(tree.TypeOf(mode)), size: size}
+	return tree.Found{Hash: d, Mode: tree.ModeOf(tree.TypeOf(mode)), Size: size}
 }
 
 // Close removes what Open made. Content that was not captured is kept first. An

@@ -1,4 +1,4 @@
-package isolation
+package tree
 
 import (
 	"crypto/sha256"
@@ -12,7 +12,6 @@ import (
 	"syscall"
 
 	"witan/kernel"
-	"witan/kernel/tree"
 )
 
 // MaxFile is the size above which a file is no part of a candidate.
@@ -30,22 +29,25 @@ const (
 	repository = "repository"
 )
 
-// file is what is at a path. The zero one is nothing. Of a file whose content is
-// not known skip says why, and stamp tells whether it was touched.
-type file struct {
-	hash  kernel.Digest
-	mode  string
-	size  int64
-	skip  string
-	stamp string
+// Found is what is at a path. The zero one is nothing. Mode is as files of a
+// candidate have it. Of a file whose content is not known Skip says why, and Stamp
+// tells whether it was touched.
+type Found struct {
+	Hash  kernel.Digest
+	Mode  string
+	Size  int64
+	Skip  string
+	Stamp string
 }
 
-func (f file) absent() bool { return f == file{} }
+// Absent reports whether nothing is there.
+func (f Found) Absent() bool { return f == Found{} }
 
-// read says what is at a slash-separated path below root, of which no element is
-// followed, and stores its content where w is not nil. A folder is no file. The
-// error is the store's.
-func read(w kernel.PackWriter, root *os.Root, name string) (file, error) {
+// Look says what is at a slash-separated path below root, of which no element is
+// followed, and stores its content where w is not nil. A folder is nothing, unless
+// the path ends with a slash: then it is a repository in another. The error is the
+// store's.
+func Look(w kernel.PackWriter, root *os.Root, name string) (Found, error) {
 	name, nested := strings.CutSuffix(name, "/")
 	local := filepath.FromSlash(name)
 	for i := range local {
@@ -60,13 +62,13 @@ func read(w kernel.PackWriter, root *os.Root, name string) (file, error) {
 	case err != nil:
 		return missing(err), nil
 	case fi.IsDir() && nested:
-		return file{skip: repository, stamp: repository}, nil
+		return Found{Skip: repository, Stamp: repository}, nil
 	case fi.IsDir():
-		return file{}, nil
+		return Found{}, nil
 	}
 	for range tries {
 		f, err := readAs(w, root, local, fi)
-		if err != nil || f.skip != changing {
+		if err != nil || f.Skip != changing {
 			return f, err
 		}
 		if fi, err = root.Lstat(local); err != nil {
@@ -77,18 +79,18 @@ func read(w kernel.PackWriter, root *os.Root, name string) (file, error) {
 }
 
 // missing is a file that was not found: it is not there, or nobody can tell.
-func missing(err error) file {
+func missing(err error) Found {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		return file{}
+		return Found{}
 	}
-	return file{skip: unreadable, stamp: unreadable}
+	return Found{Skip: unreadable, Stamp: unreadable}
 }
 
-func skipped(why string, fi fs.FileInfo) file {
-	return file{skip: why, stamp: fmt.Sprint(fi.Mode(), fi.Size(), fi.ModTime().UnixNano())}
+func skipped(why string, fi fs.FileInfo) Found {
+	return Found{Skip: why, Stamp: fmt.Sprint(fi.Mode(), fi.Size(), fi.ModTime().UnixNano())}
 }
 
-func readAs(w kernel.PackWriter, root *os.Root, local string, fi fs.FileInfo) (file, error) {
+func readAs(w kernel.PackWriter, root *os.Root, local string, fi fs.FileInfo) (Found, error) {
 	switch {
 	case fi.Mode()&fs.ModeSymlink != 0:
 		target, err := root.Readlink(local)
@@ -96,7 +98,7 @@ func readAs(w kernel.PackWriter, root *os.Root, local string, fi fs.FileInfo) (f
 			return skipped(changing, fi), nil
 		}
 		d, n, err := store(w, strings.NewReader(target), int64(len(target)))
-		return file{hash: d, mode: tree.ModeLink, size: n}, err
+		return Found{Hash: d, Mode: ModeLink, Size: n}, err
 	case !fi.Mode().IsRegular():
 		return skipped(special, fi), nil
 	case fi.Size() > MaxFile:
@@ -119,7 +121,7 @@ func readAs(w kernel.PackWriter, root *os.Root, local string, fi fs.FileInfo) (f
 	case src.left > 0:
 		return skipped(changing, fi), nil
 	case err != nil:
-		return file{}, err
+		return Found{}, err
 	}
 	after, err := f.Stat()
 	if err != nil || after.Size() != before.Size() || !after.ModTime().Equal(before.ModTime()) {
@@ -129,7 +131,7 @@ func readAs(w kernel.PackWriter, root *os.Root, local string, fi fs.FileInfo) (f
 	if after.Mode()&0o111 != 0 {
 		mode = "0755"
 	}
-	return file{hash: d, mode: mode, size: n}, nil
+	return Found{Hash: d, Mode: mode, Size: n}, nil
 }
 
 // store names the content of r, and keeps it where w is not nil.
