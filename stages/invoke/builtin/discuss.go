@@ -65,10 +65,16 @@ func beginning(text string) string {
 	return "no words"
 }
 
+// maxBullets bounds a list that a person reads.
+const maxBullets = 200
+
 func bullets(lines []string) string {
 	var b strings.Builder
-	for _, l := range lines {
+	for _, l := range lines[:min(len(lines), maxBullets)] {
 		fmt.Fprintf(&b, "- %s\n", l)
+	}
+	if n := len(lines) - maxBullets; n > 0 {
+		fmt.Fprintf(&b, "- and %d more\n", n)
 	}
 	return b.String()
 }

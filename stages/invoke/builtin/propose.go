@@ -33,14 +33,10 @@ func (m *member) propose(t task) (answer, error) {
 	for _, o := range found {
 		do = append(do, "Report "+at(o))
 	}
-	text := rep.Text + "\n**Proposal.**"
 	if len(do) == 0 {
 		do = append(do, "Nothing to do was found: "+rep.Summary)
 	}
-	for _, l := range do {
-		text += "\n- " + l
-	}
-	return answer{text: text + "\n", summary: rep.Summary, keys: map[string]any{
+	return answer{text: rep.Text + "\n**Proposal.**\n" + bullets(do), summary: rep.Summary, keys: map[string]any{
 		"capabilities": list(can), "intended_work": list(do), "deliverables": list(give), "depends_on": []string{}}}, nil
 }
 

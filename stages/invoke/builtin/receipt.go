@@ -22,12 +22,12 @@ func clean(s string) string { return work.Clip(secrets.Redact(work.ShowLines(s))
 // entry.
 func list(all []string) []string {
 	out := []string{}
-	for _, s := range all {
+	for _, s := range all[:min(len(all), maxBullets)] {
 		if s = clean(s); s != "" && !slices.Contains(out, s) {
 			out = append(out, s)
 		}
 	}
-	if n := len(out) - receipts.MaxList; n > 0 {
+	if n := len(out) - receipts.MaxList + max(0, len(all)-maxBullets); n > 0 && len(out) >= receipts.MaxList {
 		out = append(out[:receipts.MaxList-1], "and "+work.Count(n+1, "more", "more"))
 	}
 	return out

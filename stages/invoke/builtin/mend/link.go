@@ -12,19 +12,25 @@ import (
 	"witan/stages/invoke/builtin/work"
 )
 
+// maxLinks bounds the links that are corrected in one file.
+const maxLinks = 500
+
 // links corrects the destinations of a Markdown file whose target has exactly
 // one place elsewhere.
-func links(rules *inspector.Rules, f *work.Folder, name string, b []byte) ([]byte, []Fix) {
+func links(rules *inspector.Rules, byName places, name string, b []byte) ([]byte, []Fix) {
 	broken := rules.BrokenLinks(name, b)
 	slices.SortFunc(broken, func(x, y inspector.Link) int { return x.From - y.From })
 	var out []byte
 	var fixes []Fix
 	kept := 0
 	for _, l := range broken {
+		if len(fixes) == maxLinks {
+			break // the next turn goes on
+		}
 		if l.From < kept || l.To > len(b) || string(b[l.From:l.To]) != l.Dest {
 			continue // written with escapes of Markdown
 		}
-		target := place(rules, f, name, l.Target)
+		target := byName.only(name, l.Target)
 		if target == "" {
 			continue
 		}
@@ -43,24 +49,36 @@ func links(rules *inspector.Rules, f *work.Folder, name string, b []byte) ([]byt
 	return out, fixes
 }
 
-// place is the one file with the name of target; of several that differ in case
+// places are the files of a folder that a link may lead to, by their names in
+// lower case.
+type places map[string][]string
+
+func index(rules *inspector.Rules, f *work.Folder) places {
+	all := places{}
+	for _, file := range f.Files {
+		if p := file.Path; !elsewhere(p) && !inspector.Fixture(p) && !rules.Ignored(p) {
+			base := strings.ToLower(path.Base(p))
+			all[base] = append(all[base], p)
+		}
+	}
+	return all
+}
+
+// only is the one file with the name of target; of several that differ in case
 // only, the one written like it. "" if there is none or no only one.
-func place(rules *inspector.Rules, f *work.Folder, from, target string) string {
+func (all places) only(from, target string) string {
 	base := path.Base(target)
 	if path.Ext(base) == "" {
 		return ""
 	}
 	var same, alike []string
-	for _, file := range f.Files {
-		p := file.Path
-		if p == from || elsewhere(p) || inspector.Fixture(p) || rules.Ignored(p) {
+	for _, p := range all[strings.ToLower(base)] {
+		if p == from {
 			continue
 		}
+		alike = append(alike, p)
 		if path.Base(p) == base {
 			same = append(same, p)
-		}
-		if strings.EqualFold(path.Base(p), base) {
-			alike = append(alike, p)
 		}
 	}
 	switch {

@@ -49,6 +49,7 @@ var fetched = []string{"vendor", "third_party", "node_modules", "bower_component
 // an example of the tests is to be looked at like any other file.
 func Find(ctx context.Context, f *work.Folder, named func(path string) bool) (changes []Change, notes []string) {
 	rules := inspector.NewRules(ctx, f)
+	byName := index(rules, f)
 	var total int64
 	for _, file := range f.Files {
 		if ctx.Err() != nil {
@@ -68,7 +69,7 @@ func Find(ctx context.Context, f *work.Folder, named func(path string) bool) (ch
 		if err != nil || inspector.InConflict(b) {
 			continue
 		}
-		fixed, fixes := mendFile(rules, f, kind, file.Path, b)
+		fixed, fixes := mendFile(rules, byName, kind, file.Path, b)
 		if len(fixes) > 0 && !bytes.Equal(fixed, b) {
 			changes = append(changes, Change{Path: file.Path, Fixes: fixes, old: kernel.Sum(b), new: fixed})
 		}
@@ -77,7 +78,7 @@ func Find(ctx context.Context, f *work.Folder, named func(path string) bool) (ch
 }
 
 // mendFile corrects one file. One that makes a parser panic is left alone.
-func mendFile(rules *inspector.Rules, f *work.Folder, kind, name string, b []byte) (fixed []byte, fixes []Fix) {
+func mendFile(rules *inspector.Rules, byName places, kind, name string, b []byte) (fixed []byte, fixes []Fix) {
 	defer func() {
 		if recover() != nil {
 			fixed, fixes = nil, nil
@@ -89,7 +90,7 @@ func mendFile(rules *inspector.Rules, f *work.Folder, kind, name string, b []byt
 	case JSON:
 		return commas(name, b)
 	}
-	return links(rules, f, name, b)
+	return links(rules, byName, name, b)
 }
 
 func kindOf(name string) string {
