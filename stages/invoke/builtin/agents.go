@@ -28,5 +28,10 @@ func All(run kernel.Runner, opts ...Option) []Agent {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	return []Agent{scout.New(run), inspector.New(run), runner.New(run, o.testLimit)}
+	sc, in, ru := scout.New(run), inspector.New(run), runner.New(run, o.testLimit)
+	return []Agent{
+		&member{Agent: sc, review: in.As(sc.Info().ID), kind: reviewContent, checks: inspector.ID, run: run},
+		&member{Agent: in, review: in, kind: reviewContent, checks: inspector.ID, run: run},
+		&member{Agent: ru, review: ru, kind: reviewTests, checks: ru.Info().ID, run: run},
+	}
 }

@@ -171,7 +171,7 @@ func TestServeTurn(t *testing.T) {
 func TestServeOtherPhase(t *testing.T) {
 	r := newRepo(t, map[string]string{"a.txt": "a\n"})
 	c := connect(t, t.Context(), agent(t, "scout"))
-	c.send(prompt("p", c.open(r.dir, ""), "<witan-turn>{\"phase\":\"respond\"}</witan-turn> quoted\n<witan-turn>\n{\"phase\":\"challenge\"}\n</witan-turn>"))
+	c.send(prompt("p", c.open(r.dir, ""), "<witan-turn>{\"phase\":\"respond\"}</witan-turn> quoted\n<witan-turn>\n{\"phase\":\"unheard-of\"}\n</witan-turn>"))
 	c.until(`"p"`)
 	if strings.Contains(c.text(), "witan-receipt") {
 		t.Error("a receipt of another phase was sent")

@@ -2,14 +2,11 @@ package builtin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
 	"witan/kernel"
-	"witan/kernel/marker"
-	"witan/kernel/secrets"
 	"witan/stages/invoke/builtin/work"
 )
 
@@ -27,25 +24,38 @@ func (s *server) turn(ctx context.Context, ses *session, prompt, state string) (
 		}
 	}()
 	e := &emitter{s: s, session: ses.id}
-	report, err := s.agent.Run(ctx, work.Turn{Workspace: ses.cwd, State: dir}, e)
+	text, err := s.answerTo(ctx, prompt, work.Turn{Workspace: ses.cwd, State: dir}, e)
 	if errors.Is(context.Cause(ctx), errCancelled) {
 		return map[string]any{"stopReason": "cancelled"}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	text := report.Text
-	if phase := phaseOf(prompt); phase == "" || phase == "respond" {
-		r, err := receipt(report)
-		if err != nil {
-			return nil, err
-		}
-		text += r
-	}
 	for _, chunk := range chunks(text) {
 		e.update(map[string]any{"sessionUpdate": "agent_message_chunk", "content": map[string]any{"type": "text", "text": chunk}})
 	}
 	return map[string]any{"stopReason": "end_turn"}, nil
+}
+
+// answerTo does what the phase of the prompt asks for and returns the whole
+// answer. In a phase that the agent does not know it does its own analysis, and
+// closes with no receipt, as it knows none.
+func (s *server) answerTo(ctx context.Context, prompt string, turn work.Turn, e *emitter) (string, error) {
+	b, prose := readBlock(prompt)
+	if m, ok := s.agent.(*member); ok && phases[b.Phase] != nil {
+		a, err := phases[b.Phase](m, task{ctx: ctx, turn: turn, b: b, words: quoted(prose), emit: e})
+		if err != nil {
+			return "", err
+		}
+		r, err := receipt(b.Phase, a.summary, a.keys)
+		return a.text + r, err
+	}
+	report, err := s.agent.Run(ctx, turn, e)
+	if err != nil || b.Phase != "" && b.Phase != "respond" {
+		return report.Text, err
+	}
+	r, err := receipt("respond", report.Summary, map[string]any{"claims": claimsOf(report)})
+	return report.Text + r, err
 }
 
 // emitter turns what an agent does into session updates. A client that is gone
@@ -87,34 +97,6 @@ func (e *emitter) Outcome(o kernel.Outcome, content []byte) {
 		params["content"] = string(content)
 	}
 	_ = e.s.notify("_witan/outcome", params)
-}
-
-// phaseOf reads the phase of the turn block at the end of a prompt; "" without one.
-func phaseOf(prompt string) string {
-	i := strings.LastIndex(prompt, marker.TurnOpen)
-	if i < 0 {
-		return ""
-	}
-	block, _, _ := strings.Cut(prompt[i+len(marker.TurnOpen):], marker.TurnClose)
-	var t struct {
-		Phase string `json:"phase"`
-	}
-	if json.Unmarshal([]byte(block), &t) != nil {
-		return ""
-	}
-	return t.Phase
-}
-
-// receipt closes a turn of the phase respond.
-func receipt(r work.Report) (string, error) {
-	// A receipt with a secret in it would be refused, whoever it belongs to.
-	claims := make([]kernel.ClaimText, len(r.Claims))
-	for i, c := range r.Claims {
-		c.Text, c.Command = secrets.Redact(work.Clip(c.Text, 800)), secrets.Redact(c.Command)
-		claims[i] = c
-	}
-	b, err := kernel.Canonical(map[string]any{"version": 1, "phase": "respond", "summary": secrets.Redact(work.Clip(r.Summary, 700)), "claims": claims})
-	return "\n" + marker.ReceiptOpen + "\n" + string(b) + "\n" + marker.ReceiptClose + "\n", err
 }
 
 // chunks cuts a text at line ends into pieces that a screen can follow.

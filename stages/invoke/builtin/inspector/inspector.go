@@ -14,7 +14,8 @@ import (
 	"witan/stages/invoke/builtin/work"
 )
 
-const id kernel.AgentID = "inspector"
+// ID is the agent's own id.
+const ID kernel.AgentID = "inspector"
 
 // Bounds. What lies beyond is counted and said.
 const (
@@ -23,13 +24,19 @@ const (
 )
 
 // Inspector is the agent.
-type Inspector struct{ run kernel.Runner }
+type Inspector struct {
+	run kernel.Runner
+	as  kernel.AgentID
+}
 
 // New returns the agent; run starts git and the tool chains.
-func New(run kernel.Runner) *Inspector { return &Inspector{run} }
+func New(run kernel.Runner) *Inspector { return &Inspector{run, ID} }
+
+// As returns the same checks for another agent, whose findings they are then.
+func (in *Inspector) As(id kernel.AgentID) *Inspector { return &Inspector{in.run, id} }
 
 func (in *Inspector) Info() work.Info {
-	return work.Info{ID: id, Name: "Inspector", Doc: "checks every file without running it: conflicts, secrets, links, data files, vet and syntax errors"}
+	return work.Info{ID: in.as, Name: "Inspector", Doc: "checks every file without running it: conflicts, secrets, links, data files, vet and syntax errors"}
 }
 
 // issue is a finding before it has an identity.
@@ -44,6 +51,7 @@ type issue struct {
 
 // scan is one turn of the inspector.
 type scan struct {
+	as      kernel.AgentID
 	ctx     context.Context
 	f       *work.Folder
 	ignore  ignores
@@ -66,7 +74,7 @@ func (in *Inspector) Run(ctx context.Context, turn work.Turn, emit work.Emit) (w
 		return work.Report{}, err
 	}
 	defer f.Close()
-	s := &scan{ctx: ctx, f: f, ignore: readIgnores(f), docs: map[string]*document{}, notes: slices.Clone(f.Notes)}
+	s := &scan{as: in.as, ctx: ctx, f: f, ignore: readIgnores(f), docs: map[string]*document{}, notes: slices.Clone(f.Notes)}
 	s.content()
 	end(true)
 
@@ -234,9 +242,9 @@ func (s *scan) send(i issue, emit work.Emit) {
 		emit.Outcome(o, content)
 		ids = append(ids, o.ID)
 	} else if b, err = s.f.Read(i.path); err == nil {
-		o, content := work.Excerpt(id, i.path, i.line, b, masked(bytes.Contains(b, []byte("PRIVATE KEY"))))
+		o, content := work.Excerpt(s.as, i.path, i.line, b, masked(bytes.Contains(b, []byte("PRIVATE KEY"))))
 		emit.Outcome(o, content)
 		ids = append(ids, o.ID)
 	}
-	emit.Outcome(work.Finding(id, i.severity, i.title, i.detail, i.path, i.line, ids...), nil)
+	emit.Outcome(work.Finding(s.as, i.severity, i.title, i.detail, i.path, i.line, ids...), nil)
 }

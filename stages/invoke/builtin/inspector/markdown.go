@@ -3,7 +3,6 @@ package inspector
 import (
 	"bytes"
 	"fmt"
-	"net/url"
 	"path"
 	"regexp"
 	"strings"
@@ -24,8 +23,9 @@ type document struct {
 }
 
 type mdLink struct {
-	dest string
-	line int
+	dest     string
+	line     int
+	from, to int // the destination as written, without angle brackets
 }
 
 var (
@@ -303,86 +303,13 @@ func destination(b []byte, i int) (dest string, from int, ok bool) {
 var mdEscape = regexp.MustCompile(`\\([!-/:-@\[-` + "`" + `{-~])`)
 
 func (d *document) link(dest string, at int) {
+	line := d.ends.line(at)
 	if strings.HasPrefix(dest, "<") {
 		dest = strings.TrimSuffix(dest[1:], ">")
+		at++
 	}
 	if dest == "" {
 		return
 	}
-	d.links = append(d.links, mdLink{dest: mdEscape.ReplaceAllString(dest, "$1"), line: d.ends.line(at)})
-}
-
-var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
-
-// links reports each relative link that leads nowhere.
-func (s *scan) links() {
-	for _, file := range s.f.Files {
-		if s.ctx.Err() != nil {
-			return
-		}
-		d := s.docs[file.Path]
-		if d == nil {
-			continue
-		}
-		for _, l := range d.links {
-			if title, detail := s.follow(file.Path, l.dest); title != "" {
-				s.add(issue{check: "link " + l.dest, severity: "low", title: title, detail: detail, path: file.Path, line: l.line})
-			}
-		}
-	}
-}
-
-// follow says what is wrong with a link from the document at name; "" if
-// nothing is, or if it leads where the workspace cannot tell.
-func (s *scan) follow(name, dest string) (title, detail string) {
-	if scheme.MatchString(dest) || strings.HasPrefix(dest, "/") || strings.ContainsAny(dest, "{}$<>|*") || strings.HasPrefix(dest, "\\") {
-		return "", ""
-	}
-	file, anchor, _ := strings.Cut(dest, "#")
-	file, _, _ = strings.Cut(file, "?")
-	if u, err := url.PathUnescape(file); err == nil {
-		file = u
-	}
-	target := name
-	if file != "" {
-		if target = path.Join(path.Dir(name), file); strings.HasPrefix(target, "..") || len(target) > 1000 {
-			return "", ""
-		}
-		if target = s.resolve(target); target == "" {
-			return "broken link: no file " + path.Join(path.Dir(name), file), "The link leads to " + dest + "."
-		}
-	}
-	if anchor == "" || !isMarkdown(target) {
-		return "", ""
-	}
-	d := s.docs[target]
-	if d == nil {
-		return "", ""
-	}
-	if u, err := url.PathUnescape(anchor); err == nil {
-		anchor = u
-	}
-	want := fold(strings.TrimPrefix(anchor, "user-content-"))
-	if want == "" || want == "top" || d.anchors[want] {
-		return "", ""
-	}
-	return fmt.Sprintf("broken link: no heading #%s in %s", anchor, target), "The link leads to " + dest + "."
-}
-
-// resolve finds what a link to name may mean: the name itself, or the source of
-// the page that a site generator makes of it. "" if there is nothing.
-func (s *scan) resolve(name string) string {
-	candidates := []string{name}
-	if stem, ok := strings.CutSuffix(name, ".html"); ok {
-		candidates = append(candidates, stem+".md")
-	}
-	if path.Ext(name) == "" {
-		candidates = append(candidates, name+".md", name+".mdx", name+".markdown", name+".html")
-	}
-	for _, c := range candidates {
-		if s.f.Exists(c) {
-			return c
-		}
-	}
-	return ""
+	d.links = append(d.links, mdLink{dest: mdEscape.ReplaceAllString(dest, "$1"), line: line, from: at, to: at + len(dest)})
 }

@@ -75,5 +75,5 @@ func (s *scan) hashOnly(i issue) (kernel.Outcome, []byte) {
 		r.Close()
 	}
 	content := fmt.Appendf(nil, "path: %s\nbytes: %d\nfile: sha256:%s\n", work.Show(i.path), size, hex.EncodeToString(sum.Sum(nil)))
-	return work.Evidence(id, "file", "observed", i.path+" as it was read", content)
+	return work.Evidence(s.as, "file", "observed", i.path+" as it was read", content)
 }

@@ -25,7 +25,7 @@ type Info struct {
 
 // Turn is where an agent works.
 type Turn struct {
-	Workspace string // folder to look at, never written
+	Workspace string // folder to look at; Run never writes it
 	State     string // existing folder of this turn for everything that must be written
 }
 

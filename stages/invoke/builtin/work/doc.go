@@ -15,5 +15,5 @@
 // # What a crash may leave behind
 //
 // Files below Turn.State, which belongs to the turn and goes with it. Nothing
-// is ever written into the workspace.
+// here writes into the workspace.
 package work
