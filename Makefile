@@ -12,13 +12,17 @@ BENCH    ?= .
 # Two packages at a time: the tests start hosts and agents of their own.
 GOTEST   := -p 2 -timeout 15m
 
-.PHONY: build run test race fuzz bench e2e lint clean need-go
+.PHONY: build run demo test race fuzz bench e2e lint clean need-go
 
 build: need-go
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/witan ./cmd/witan
 
 run: build
 	./bin/witan run -C . "Map this project, inspect it and run its tests"
+
+# A council of the built-in agents mends a small repository that it makes.
+demo: build
+	.ci/demo
 
 test: lint
 	.ci/gotest $(GOTEST) ./...

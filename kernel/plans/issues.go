@@ -13,21 +13,23 @@ import (
 type issue struct {
 	ID      string `json:"id"`
 	Summary string `json:"summary"`
+
+	check bool // raised by a check, which the next candidate passes or not
 }
 
 // issues folds syntheses and verifications: an issue is raised by a verifier
-// that contradicts, by a check that failed and by a claim that is contradicted;
-// it is closed when the finalizer says that it is resolved and the next look at
-// a candidate does not raise it again.
+// that contradicts, by a check that failed and by a claim that is contradicted.
+// One of a check is closed by the next candidate, if that does not raise it
+// again; one of a verifier when the finalizer says that it is resolved.
 func issues(s *kernel.State) []issue {
 	var open []issue
 	n := 0
-	raise := func(summary string) {
+	raise := func(summary string, check bool) {
 		if slices.ContainsFunc(open, func(i issue) bool { return i.Summary == summary }) {
 			return
 		}
 		n++
-		open = append(open, issue{"I" + strconv.Itoa(n), summary})
+		open = append(open, issue{"I" + strconv.Itoa(n), summary, check})
 	}
 	for _, ph := range s.Phases {
 		if ph.Name != PhaseSynthesis && ph.Name != PhaseVerification {
@@ -40,19 +42,21 @@ func issues(s *kernel.State) []issue {
 			}
 			r := receipt(at)
 			if ph.Name == PhaseSynthesis {
-				open = slices.DeleteFunc(open, func(i issue) bool { return slices.Contains(r.Resolved, i.ID) })
+				open = slices.DeleteFunc(open, func(i issue) bool { return i.check || slices.Contains(r.Resolved, i.ID) })
 			}
-			for _, what := range objections(ph, sl, at, r) {
-				raise(what)
+			for _, what := range failures(at) {
+				raise(what, true)
+			}
+			for _, what := range objections(ph, sl, r) {
+				raise(what, false)
 			}
 		}
 	}
 	return open
 }
 
-// objections are what an attempt of a synthesis or verification holds against
-// the candidate. A verdict that is missing is not a pass.
-func objections(ph *kernel.Phase, sl *kernel.Slot, at *kernel.Attempt, r said) []string {
+// failures are what the checks of an attempt hold against the candidate.
+func failures(at *kernel.Attempt) []string {
 	var out []string
 	for _, c := range at.Claims {
 		if c.Verdict == "contradicted" {
@@ -62,9 +66,16 @@ func objections(ph *kernel.Phase, sl *kernel.Slot, at *kernel.Attempt, r said) [
 	if len(out) == 0 && at.Finished.Reason == kernel.ReasonVerifyFailed {
 		out = append(out, "the checks did not pass")
 	}
+	return out
+}
+
+// objections are what a verifier holds against the candidate. A verdict that is
+// missing is not a pass.
+func objections(ph *kernel.Phase, sl *kernel.Slot, r said) []string {
 	if ph.Name != PhaseVerification || r.Verdict == "support" {
-		return out
+		return nil
 	}
+	var out []string
 	titles := contradicting(r)
 	if len(titles) == 0 {
 		titles = []string{cmp.Or(r.Summary, "no verdict")}

@@ -145,7 +145,7 @@ func (r *Run) Line(raw json.RawMessage) error {
 			r.committed = l
 		}
 	case "finding":
-		r.findings = append(r.findings, l)
+		r.found(l)
 	case "evidence":
 		r.proofs[l.ID] = l
 	case "verify":
@@ -201,9 +201,9 @@ func (r *Run) agreed(l line) {
 	for _, it := range l.Items {
 		after := ""
 		if len(it.DependsOn) > 0 {
-			after = "  after " + strings.Join(it.DependsOn, ", ")
+			after = "  after " + oneLine(strings.Join(it.DependsOn, ", "))
 		}
-		fmt.Fprintf(r.Out, "  %-4s %-10s %-10s %s%s\n", oneLine(it.ID), it.Owner, it.Role, oneLine(it.Objective), oneLine(after))
+		fmt.Fprintf(r.Out, "  %-4s %-10s %-10s %s%s\n", oneLine(it.ID), it.Owner, it.Role, oneLine(it.Objective), after)
 	}
 	fmt.Fprintln(r.Out)
 }
@@ -300,6 +300,16 @@ func (r *Run) end(l line) {
 		mark = "✓"
 	}
 	r.say("%s %s%s%s", mark, l.Status, took, in(l.Reason))
+}
+
+// found keeps a finding; what an agent has found before is not listed again.
+func (r *Run) found(l line) {
+	for _, f := range r.findings {
+		if f.Agent == l.Agent && f.Title == l.Title && f.Path == l.Path && f.Line == l.Line && f.Detail == l.Detail {
+			return
+		}
+	}
+	r.findings = append(r.findings, l)
 }
 
 // list prints the findings with the evidence a person can check.

@@ -63,7 +63,7 @@ func (h *Host) members_() ([]*member, error) {
 		c := base
 		c.ID = info.ID
 		c.Connect = acp.InProcess(func(ctx context.Context, r io.Reader, w io.Writer) error { return builtin.Serve(ctx, r, w, b) })
-		out = append(out, &member{ID: info.ID, Name: info.Name, Protocol: "builtin", invoker: acp.New(c)})
+		out = append(out, &member{ID: info.ID, Name: info.Name, Protocol: "builtin", Writable: true, invoker: acp.New(c)})
 	}
 	for _, id := range slices.Sorted(maps.Keys(h.cfg.Agents)) {
 		ac := h.cfg.Agents[id]

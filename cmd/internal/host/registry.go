@@ -40,7 +40,7 @@ func (w wiring) registry() kernel.Registry {
 		kernel.Erase(external.New[kernel.Reply, kernel.Claim]("receipt", w.run)),
 		kernel.Erase(verify.None()), kernel.Erase(verify.Agents()), kernel.Erase(verify.Command(w.run, w.scratch)), kernel.Erase(verify.Schema(w.run, w.scratch)), kernel.Erase(verify.AllOf(look)),
 		kernel.Erase(external.New[kernel.Claim, kernel.Verdict]("verify", w.run)),
-		kernel.Erase(commit.Record(w.conv)),
+		kernel.Erase(commit.Record(w.conv)), kernel.Erase(commit.Apply(w.conv, w.run)), kernel.Erase(commit.Git(w.conv, w.run)),
 	)
 	return reg
 }
