@@ -25,6 +25,20 @@ func TestMain(m *testing.M) {
 	})
 }
 
+// An empty script passes whatever happens.
+func TestNoScriptIsEmpty(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil || !strings.Contains(string(b), "exec witan") {
+			t.Errorf("%s runs nothing: %v", f, err)
+		}
+	}
+}
+
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
@@ -54,6 +68,8 @@ func TestScripts(t *testing.T) {
 			"first":          cmdFirst,
 			"until":          cmdUntil,
 			"until-gone":     cmdUntilGone,
+			"until-line":     cmdUntilLine,
+			"revisions":      cmdRevisions,
 			"until-host":     cmdUntilHost,
 			"until-run":      cmdUntilRun,
 			"until-answered": cmdUntilAnswered,
@@ -73,6 +89,24 @@ func cmdFirst(ts *testscript.TestScript, neg bool, args []string) {
 // until FILE: waits until FILE exists.
 func cmdUntil(ts *testscript.TestScript, neg bool, args []string) {
 	wait(ts, args[0]+" to appear", func() bool { _, err := os.Stat(ts.MkAbs(args[0])); return err == nil })
+}
+
+// until-line FILE TEXT: waits until a line of FILE holds TEXT.
+func cmdUntilLine(ts *testscript.TestScript, neg bool, args []string) {
+	wait(ts, args[1]+" in "+args[0], func() bool {
+		b, err := os.ReadFile(ts.MkAbs(args[0]))
+		return err == nil && strings.Contains(string(b), args[1])
+	})
+}
+
+// revisions FILE: the lines of a view have one epoch and revisions without a hole.
+func cmdRevisions(ts *testscript.TestScript, neg bool, args []string) {
+	rs := rows(ts, args[0])
+	for i, m := range rs {
+		if text(m["revision"]) != strconv.Itoa(i+1) || m["epoch"] != rs[0]["epoch"] || m["epoch"] == nil {
+			ts.Fatalf("line %d has epoch %v and revision %v", i+1, m["epoch"], m["revision"])
+		}
+	}
 }
 
 // until-run RUN STATUS: waits until the run has the status.

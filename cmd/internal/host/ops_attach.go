@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync"
 
+	"witan/bus"
 	"witan/kernel"
 	"witan/kernel/engine"
 )
@@ -39,8 +40,12 @@ func opAttach(ctx context.Context, h *Host, a ConversationArgs, emit Emit) error
 	defer cancel(nil)
 	changed := make(chan kernel.RunID, 256)
 	stop, err := h.view.Subscribe(engine.TopicView, func(_ context.Context, s kernel.Signal) {
+		run := s.Run
+		if s.Topic == bus.TopicOverflow {
+			run = "" // some were dropped, nobody knows of which runs
+		}
 		select {
-		case changed <- s.Run:
+		case changed <- run:
 		case <-ctx.Done():
 		}
 	})
@@ -84,11 +89,35 @@ func opAttach(ctx context.Context, h *Host, a ConversationArgs, emit Emit) error
 	for {
 		select {
 		case run := <-changed:
-			follow(run)
+			if run != "" {
+				follow(run)
+				continue
+			}
+			if err := v.catchUp(ctx, follow); err != nil {
+				return err
+			}
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// catchUp looks at all runs of the conversation after signals were dropped, and
+// says so: every run is followed by its records, so none of those is missed.
+func (v *attachment) catchUp(ctx context.Context, follow func(kernel.RunID)) error {
+	var runs []kernel.RunID
+	for s, err := range v.h.store.Ledger.Summaries(ctx) {
+		if err != nil {
+			return err
+		}
+		if s.Conversation == v.conv {
+			runs = append(runs, s.Run)
+		}
+	}
+	for _, r := range runs {
+		follow(r)
+	}
+	return v.line(json.RawMessage(`{"type":"notice","code":"view_overflow","text":"signals were dropped; the runs were looked at again"}`))
 }
 
 func (v *attachment) mine(ctx context.Context, run kernel.RunID) bool {
