@@ -33,7 +33,11 @@ func (m *member) propose(t task) (answer, error) {
 	for _, o := range found {
 		do = append(do, "Report "+at(o))
 	}
-	if len(do) == 0 {
+	switch {
+	case len(do) > 0:
+	case m.review != m.Agent: // what it does finds no faults, so it is always to be done
+		do = append(do, tasks[id][0])
+	default:
 		do = append(do, "Nothing to do was found: "+rep.Summary)
 	}
 	return answer{text: rep.Text + "\n**Proposal.**\n" + bullets(do), summary: rep.Summary, keys: map[string]any{

@@ -49,7 +49,7 @@ func (m *member) synthesise(t task) (answer, error) {
 	}
 	resolved := addressed(t.b.Issues, made)
 	if len(t.b.Issues) > 0 {
-		text += "\n**Issues.**\n" + bullets(issueLines(t.b.Issues, resolved))
+		text += "\n**Issues.**\n" + bullets(issueLines(t.b, resolved))
 	}
 	for _, n := range notes {
 		text += "\n" + n + "\n"
@@ -120,12 +120,15 @@ func addressed(issues []openIssue, made []mend.Change) []string {
 	return out
 }
 
-func issueLines(issues []openIssue, resolved []string) []string {
+func issueLines(b block, resolved []string) []string {
 	var out []string
-	for _, i := range issues {
+	for _, i := range b.Issues {
 		end := "open: it needs judgement"
-		if slices.Contains(resolved, i.ID) {
+		switch {
+		case slices.Contains(resolved, i.ID):
 			end = "addressed by the changes above"
+		case !b.Write:
+			end = "open: this run is read-only"
 		}
 		out = append(out, fmt.Sprintf("%s (%s): %s", work.Show(i.ID), work.Clip(work.Show(i.Summary), 200), end))
 	}
