@@ -180,18 +180,20 @@ func TestErrors(t *testing.T) {
 }
 
 func TestSpec(t *testing.T) {
-	b, err := json.MarshalIndent(commit.Record(nil).Spec(), "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	const p = "testdata/commit-record.json"
-	if *update {
-		if err := os.WriteFile(p, append(b, '\n'), 0o644); err != nil {
+	for name, stage := range map[string]kernel.Commit{"record": commit.Record(nil), "apply": commit.Apply(nil, nil), "git": commit.Git(nil, nil)} {
+		b, err := json.MarshalIndent(stage.Spec(), "", "  ")
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	want, err := os.ReadFile(p)
-	if err != nil || !bytes.Equal(append(b, '\n'), want) {
-		t.Errorf("%s differs (-update writes it anew), %v", p, err)
+		p := "testdata/commit-" + name + ".json"
+		if *update {
+			if err := os.WriteFile(p, append(b, '\n'), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(p)
+		if err != nil || !bytes.Equal(append(b, '\n'), want) {
+			t.Errorf("%s differs (-update writes it anew), %v", p, err)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -75,7 +76,7 @@ func (g gitCommit) write(ctx context.Context, env kernel.Env, c content, branch 
 	if r.parent != "" {
 		args = append(args, "-p", r.parent)
 	}
-	id, err := line(r.git.OutputIn(ctx, append(ident, "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date), []byte(message(c.snap.Text, c.run)), durable(args...)...))
+	id, err := line(r.git.OutputIn(ctx, slices.Concat(ident, []string{"GIT_AUTHOR_DATE=" + date, "GIT_COMMITTER_DATE=" + date}), []byte(message(c.snap.Text, c.run)), durable(args...)...))
 	if err != nil {
 		return err
 	}
