@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,8 @@ type request struct {
 		Kind  string `json:"kind"`
 		Input struct {
 			Command any `json:"command"` // one line, or a list of words
+			Dir     any `json:"cwd"`     // where it runs, as some say
+			Workdir any `json:"workdir"` // as others do
 		} `json:"rawInput"`
 		Locations []struct {
 			Path string `json:"path"`
@@ -98,7 +101,7 @@ func (j *job) decide(ctx context.Context, p request) any {
 // turn lasts.
 func (j *job) choose(ctx context.Context, op policy.Operation, offered []policy.Option) policy.Decision {
 	if j.a.cfg.Decide == nil {
-		return policy.Decide(j.req.Turn.Write, op, offered)
+		return j.byPolicy(op, offered)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -114,13 +117,40 @@ func (j *job) choose(ctx context.Context, op policy.Operation, offered []policy.
 	return d
 }
 
+// byPolicy decides without a person: what one would be asked about is rejected.
+// An option that allows for ever is not taken: it would keep later questions from
+// the policy.
+func (j *job) byPolicy(op policy.Operation, offered []policy.Option) policy.Decision {
+	mode := policy.ReadOnly
+	if j.req.Turn.Write {
+		mode = policy.Full
+	}
+	v := policy.Decide(policy.Request{Mode: mode, Write: j.req.Turn.Write, Workspace: resolve(j.req.Workspace, "."), Op: op})
+	d := policy.Decision{Allow: v.Outcome == policy.Allow, Why: v.Why, By: "policy"}
+	outcome := policy.Reject
+	if d.Allow {
+		outcome = policy.Allow
+		offered = slices.DeleteFunc(slices.Clone(offered), func(o policy.Option) bool { return o.Kind == "allow_always" })
+	}
+	var ok bool
+	d.Option, ok = policy.Pick(outcome, offered)
+	d.Allow = d.Allow && ok
+	return d
+}
+
 // operation normalises a request, and says what was asked for in the agent's words.
 func (j *job) operation(p request) (op policy.Operation, asked string) {
 	op = policy.Operation{Kind: p.Call.Kind, Title: p.Call.Title}
 	asked = p.Call.Title
 	for _, l := range p.Call.Locations {
 		asked = l.Path
+		op.Asked = append(op.Asked, l.Path)
 		op.Paths = append(op.Paths, resolve(j.req.Workspace, l.Path))
+	}
+	for _, d := range []any{p.Call.Input.Workdir, p.Call.Input.Dir} {
+		if dir, ok := d.(string); ok && dir != "" {
+			op.Dir = resolve(j.req.Workspace, dir)
+		}
 	}
 	switch c := p.Call.Input.Command.(type) {
 	case string:
@@ -128,11 +158,9 @@ func (j *job) operation(p request) (op policy.Operation, asked string) {
 	case []any:
 		var words []string
 		for _, w := range c {
-			if s, ok := w.(string); ok {
-				words = append(words, s)
-			}
+			words = append(words, fmt.Sprint(w))
 		}
-		op.Command = strings.Join(words, " ")
+		op.Command = policy.Join(words)
 	}
 	if op.Command != "" {
 		asked = op.Command
