@@ -35,7 +35,8 @@ type Host struct {
 	control  kernel.Bus
 	view     kernel.Bus
 	server   *server
-	reaped   int // processes that outlived it
+	drain    *drain // nil in a host that may end at any time
+	reaped   int    // processes that outlived it
 	instance string
 }
 
@@ -84,6 +85,10 @@ func Open(ctx context.Context, o Options) (_ *Host, err error) {
 	h.reaped = h.reapSurvivors(ctx)
 	if _, err = h.engine.Start(ctx); err != nil {
 		return nil, err
+	}
+	h.settleQueues(ctx)
+	if o.Serving {
+		h.drain = newDrain(h)
 	}
 	if h.server, err = h.listen(); err != nil {
 		return nil, err
@@ -153,6 +158,7 @@ func (h *Host) Close() error {
 
 func (h *Host) release(ctx context.Context) error {
 	var errs []error
+	h.drain.close()
 	if h.engine != nil {
 		errs = append(errs, h.engine.Close(ctx))
 	}

@@ -23,7 +23,7 @@ func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.runCmd(), a.runsCmd(), a.runShowCmd(),
 		a.reopenCmd("resume", "Go on with an interrupted or stopped run"), a.retryCmd(), a.stopCmd(),
-		a.conversationsCmd(), a.showCmd(), a.renameCmd(), a.archiveCmd(),
+		a.conversationsCmd(), a.showCmd(), a.renameCmd(), a.archiveCmd(), a.queueCmd(),
 		a.agentsCmd(), a.outcomesCmd(), a.ledgerCmd(), a.packCmd(), a.stageCmd(), a.pipelineCmd(),
 		a.checkCmd(), a.backupCmd(), a.restoreCmd(), a.compactCmd(),
 		a.serveCmd(), a.attachCmd(), a.doctorCmd(), a.versionCmd(), a.completionCmd(), a.manCmd(),
