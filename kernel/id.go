@@ -20,6 +20,7 @@ type (
 	AgentID        string
 	GateID         string
 	OutcomeID      string
+	EntryID        string
 )
 
 const (
@@ -32,6 +33,7 @@ const (
 	EvidencePrefix     = "evd_"
 	ArtifactPrefix     = "art_"
 	CommitPrefix       = "cmt_"
+	EntryPrefix        = "ent_"
 )
 
 // crockford is base32 without the letters people misread, in lower case.

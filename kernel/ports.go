@@ -150,6 +150,63 @@ type Session struct {
 	Host      string `json:"host,omitempty"` // the only host that has it, for agents that cannot load one
 }
 
+// QueueEntry is a message that waits in a conversation until it is its turn.
+type QueueEntry struct {
+	ID           EntryID         `json:"entry"`
+	Conversation ConversationID  `json:"conversation"`
+	Text         string          `json:"text"`
+	Options      json.RawMessage `json:"options,omitempty"` // the submission's other choices
+	Held         bool            `json:"held"`              // keeps its place and is passed over
+	Taken        bool            `json:"taken"`             // on its way: fixed until it is delivered or returned
+	Key          string          `json:"key,omitempty"`     // idempotency key of the addition
+	At           time.Time       `json:"at"`
+}
+
+// QueueState says whether a queue is paused, and why.
+type QueueState struct {
+	Paused bool   `json:"paused"`
+	Reason string `json:"reason"` // a code of docs/cli.md
+	Why    string `json:"why"`    // one clause for a person
+}
+
+// Queue keeps, in order, the messages that wait in each conversation; every
+// write is durable when it returns. Texts are checked with CheckQueueText, and a
+// queue has at most MaxQueue entries (Invalid). An unknown conversation or entry
+// is NotFound; a taken entry cannot be changed (Conflict). An empty queue is
+// never paused.
+//
+// Delivery is exactly once together with an idempotent submission: take, submit
+// under a key made of the entry's id, mark as delivered. After a crash the taken
+// entry is still there, and the key tells whether it was submitted.
+type Queue interface {
+	// AddEntry puts e at the end. A key that the conversation has seen gives the
+	// earlier entry and true, even when that has left the queue; with another
+	// text it is Invalid.
+	AddEntry(ctx context.Context, e QueueEntry) (QueueEntry, bool, error)
+	// Entries gives a queue in order. Entries that cannot be read are left out
+	// and named by a Corrupt error that comes with the others.
+	Entries(ctx context.Context, id ConversationID) ([]QueueEntry, QueueState, error)
+	// Entry finds a waiting entry by its id alone.
+	Entry(ctx context.Context, e EntryID) (QueueEntry, error)
+	EditEntry(ctx context.Context, id ConversationID, e EntryID, text string) error
+	RemoveEntry(ctx context.Context, id ConversationID, e EntryID) error
+	// MoveEntry puts e at a place, counted from 1; behind the last means last.
+	MoveEntry(ctx context.Context, id ConversationID, e EntryID, place int) error
+	HoldEntry(ctx context.Context, id ConversationID, e EntryID, held bool) error
+	// TakeEntry gives the taken entry, else takes the first that is not held;
+	// NotFound when there is none or the queue is paused.
+	TakeEntry(ctx context.Context, id ConversationID) (QueueEntry, error)
+	// ReturnEntry makes a taken entry wait again in its place.
+	ReturnEntry(ctx context.Context, id ConversationID, e EntryID) error
+	// EntryDelivered removes an entry, taken or not; one that is gone is no error.
+	EntryDelivered(ctx context.Context, id ConversationID, e EntryID) error
+	// PauseQueue pauses a queue that has entries; the first reason stays.
+	PauseQueue(ctx context.Context, id ConversationID, reason, why string) error
+	ResumeQueue(ctx context.Context, id ConversationID) error
+	// Queues yields the conversations that have entries.
+	Queues(ctx context.Context) iter.Seq2[ConversationID, error]
+}
+
 // Streams keeps the text of running attempts until it becomes a pack: chunks
 // are durable when Append returns. Drop after the attempt's reply is a pack.
 type Streams interface {

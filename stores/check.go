@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"witan/kernel"
+	"witan/stores/conversations"
 	"witan/stores/db"
 	"witan/stores/ledger"
 	"witan/stores/packs"
@@ -134,7 +135,10 @@ func (c *checker) contents(ctx context.Context, d *db.DB) error {
 	if err := c.add(l.Check(ctx)); err != nil {
 		return err
 	}
-	return c.add(packs.View(packs.Options{DB: d, Key: d.PackKey()}).Check(ctx))
+	if err := c.add(packs.View(packs.Options{DB: d, Key: d.PackKey()}).Check(ctx)); err != nil {
+		return err
+	}
+	return c.add(conversations.Open(d).CheckQueues(ctx))
 }
 
 // quarantine names what an earlier open set aside.
@@ -182,6 +186,9 @@ func (c *checker) live(ctx context.Context, s *Store) error {
 		return err
 	}
 	if err := c.add(s.Packs.Check(ctx)); err != nil {
+		return err
+	}
+	if err := c.add(s.Conversations.CheckQueues(ctx)); err != nil {
 		return err
 	}
 	return c.quarantine()

@@ -57,6 +57,11 @@ func fill(t testing.TB, s *stores.Store) {
 		check(s.Conversations.AppendStream(ctx, kernel.AttemptID(fmt.Sprint("atp_", n)), []byte(secret)))
 	}
 	check(w.Seal())
+	waiting := kerneltest.Entry(1, 1)
+	waiting.Text = secret
+	_, _, err = s.Conversations.AddEntry(ctx, waiting)
+	check(err)
+	check(s.Conversations.PauseQueue(ctx, conv.ID, "run_failed", secret))
 	check(s.Packs.SaveStat(ctx, "/"+secret, bytes.Repeat([]byte(secret), 100)))
 }
 

@@ -92,6 +92,10 @@ func wantAll(t testing.TB, s *stores.Store) {
 	if r, p, m := readAll(t, s); r != 30 || p != 6 || m != 3 {
 		t.Fatalf("%d records, %d packs, %d messages; want 30, 6, 3", r, p, m)
 	}
+	es, st, err := s.Conversations.Entries(context.Background(), kerneltest.Conv(1).ID)
+	if err != nil || len(es) != 1 || es[0].Text != secret || !st.Paused {
+		t.Errorf("the queue is %+v %+v, %v", es, st, err)
+	}
 }
 
 func TestReopen(t *testing.T) {

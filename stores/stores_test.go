@@ -53,6 +53,12 @@ func TestConformance(t *testing.T) {
 			t.Run("conversations", func(t *testing.T) {
 				kerneltest.TestConversations(t, func(t *testing.T) kernel.Conversations { return fresh(t, encryption).Conversations })
 			})
+			t.Run("queue", func(t *testing.T) {
+				kerneltest.TestQueue(t, func(t *testing.T) kerneltest.QueueStore {
+					c := fresh(t, encryption).Conversations
+					return kerneltest.QueueStore{Queue: c, Conversations: c}
+				})
+			})
 			t.Run("streams", func(t *testing.T) {
 				kerneltest.TestStreams(t, func(t *testing.T) kernel.Streams { return fresh(t, encryption).Conversations })
 			})

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -73,6 +74,8 @@ func TestScripts(t *testing.T) {
 			"until-host":     cmdUntilHost,
 			"until-run":      cmdUntilRun,
 			"until-answered": cmdUntilAnswered,
+			"until-rows":     cmdUntilRows,
+			"try":            cmdTry,
 		},
 	})
 }
@@ -137,6 +140,29 @@ func cmdUntilAnswered(ts *testscript.TestScript, neg bool, args []string) {
 		return false
 	})
 }
+
+// until-rows N ARGS… with KEY=VALUE…: waits until N rows of witan ARGS --json match.
+func cmdUntilRows(ts *testscript.TestScript, neg bool, args []string) {
+	at := slices.Index(args, "with")
+	if at < 2 {
+		ts.Fatalf("usage: until-rows N ARGS… with KEY=VALUE…")
+	}
+	wait(ts, strings.Join(args, " "), func() bool {
+		if ts.Exec("witan", append(slices.Clone(args[1:at]), "--json")...) != nil {
+			return false
+		}
+		n := 0
+		for _, m := range rows(ts, "stdout") {
+			if match(m, args[at+1:]) {
+				n++
+			}
+		}
+		return strconv.Itoa(n) == args[0]
+	})
+}
+
+// try ARGS…: runs witan, whose host may die meanwhile; the exit code says nothing.
+func cmdTry(ts *testscript.TestScript, neg bool, args []string) { _ = ts.Exec("witan", args...) }
 
 // wait asks again until it is so; the bound only ends a test that is broken.
 func wait(ts *testscript.TestScript, what string, done func() bool) {

@@ -19,10 +19,10 @@ type Submission struct {
 
 // Bounds of a submission.
 const (
-	MaxTask    = 32_000 // characters
-	maxKey     = 200    // bytes
-	maxHistory = 400    // messages a task refers to
-	maxTitle   = 60     // characters
+	MaxTask    = kernel.MaxTask
+	maxKey     = 200 // bytes
+	maxHistory = 400 // messages a task refers to
+	maxTitle   = 60  // characters
 )
 
 // Submit records the run durably and starts it. With a key that a run has

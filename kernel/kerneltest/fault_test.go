@@ -16,6 +16,10 @@ func TestFaultsConform(t *testing.T) {
 	kerneltest.TestPacks(t, func(*testing.T) kernel.Packs { return f.Packs(kerneltest.NewMem()) })
 	kerneltest.TestConversations(t, func(*testing.T) kernel.Conversations { return f.Conversations(kerneltest.NewMem()) })
 	kerneltest.TestStreams(t, func(*testing.T) kernel.Streams { return f.Streams(kerneltest.NewMem()) })
+	kerneltest.TestQueue(t, func(*testing.T) kerneltest.QueueStore {
+		m := kerneltest.NewMem()
+		return kerneltest.QueueStore{Queue: f.Queue(m), Conversations: m}
+	})
 }
 
 func TestFaults(t *testing.T) {

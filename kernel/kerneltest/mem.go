@@ -41,6 +41,7 @@ type memConv struct {
 	next   uint64
 	claims map[string]uint64
 	sess   map[kernel.AgentID]kernel.Session
+	queue  memQueue
 }
 
 // NewMem returns empty stores.

@@ -20,3 +20,10 @@ func TestMemConversations(t *testing.T) {
 	kerneltest.TestConversations(t, func(*testing.T) kernel.Conversations { return kerneltest.NewMem() })
 	kerneltest.TestStreams(t, func(*testing.T) kernel.Streams { return kerneltest.NewMem() })
 }
+
+func TestMemQueue(t *testing.T) {
+	kerneltest.TestQueue(t, func(*testing.T) kerneltest.QueueStore {
+		m := kerneltest.NewMem()
+		return kerneltest.QueueStore{Queue: m, Conversations: m}
+	})
+}

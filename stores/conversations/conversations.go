@@ -51,20 +51,20 @@ func (s *Store) update(n int, f func(txn *badger.Txn) error) error {
 		return err
 	}
 	for {
-		err := s.try(f)
-		if !kernel.IsKind(err, kernel.Conflict) {
+		if again, err := s.try(f); !again {
 			return err
 		}
 	}
 }
 
-func (s *Store) try(f func(txn *badger.Txn) error) error {
+func (s *Store) try(f func(txn *badger.Txn) error) (again bool, err error) {
 	txn := s.db.NewTransaction(true)
 	defer txn.Discard()
 	if err := f(txn); err != nil {
-		return err
+		return false, err
 	}
-	return s.db.Commit(txn)
+	err = s.db.Commit(txn)
+	return kernel.IsKind(err, kernel.Conflict), err
 }
 
 func getJSON(txn *badger.Txn, key string, v any) error {

@@ -35,7 +35,8 @@ type Host struct {
 	control  kernel.Bus
 	view     kernel.Bus
 	server   *server
-	reaped   int // processes that outlived it
+	drain    *drain // nil in a host that may end at any time
+	reaped   int    // processes that outlived it
 	instance string
 }
 
@@ -86,6 +87,10 @@ func Open(ctx context.Context, o Options) (_ *Host, err error) {
 		return nil, err
 	}
 	h.tidyPlaces(ctx)
+	h.settleQueues(ctx)
+	if o.Serving {
+		h.drain = newDrain(h)
+	}
 	if h.server, err = h.listen(); err != nil {
 		return nil, err
 	}
@@ -156,6 +161,7 @@ func (h *Host) Close() error {
 
 func (h *Host) release(ctx context.Context) error {
 	var errs []error
+	h.drain.close()
 	if h.engine != nil {
 		errs = append(errs, h.engine.Close(ctx))
 	}

@@ -43,9 +43,12 @@ func opRun(ctx context.Context, h *Host, a RunArgs, emit Emit) error {
 	if err != nil {
 		return err
 	}
-	run, _, err := h.engine.Submit(ctx, sub)
+	run, again, err := h.engine.Submit(ctx, sub)
 	if err != nil {
 		return err
+	}
+	if a.Conversation != "" && !again {
+		h.drain.wake(sub.Conversation, run)
 	}
 	return h.stream(ctx, run, 1, a.Detach, emit)
 }
@@ -276,7 +279,8 @@ func opRetry(ctx context.Context, h *Host, a RunRef, emit Emit) error {
 }
 
 func (h *Host) reopen(ctx context.Context, a RunRef, by string, emit Emit) error {
-	if _, err := h.run(ctx, a.Run); err != nil {
+	sum, err := h.run(ctx, a.Run)
+	if err != nil {
 		return err
 	}
 	head, err := h.store.Ledger.Head(ctx, kernel.RunID(a.Run))
@@ -290,6 +294,7 @@ func (h *Host) reopen(ctx context.Context, a RunRef, by string, emit Emit) error
 	if err := h.engine.Reopen(ctx, kernel.RunID(a.Run), b); err != nil {
 		return err
 	}
+	h.drain.wake(sum.Conversation, sum.Run)
 	return h.stream(ctx, kernel.RunID(a.Run), head.Seq+1, false, emit)
 }
 

@@ -115,7 +115,7 @@ func (a *app) root() *cobra.Command {
 }
 
 // later are the commands of the contract that this version does not have.
-var later = []string{"delete", "gates", "answer", "queue", "skills", "knowledge", "mcp", "secrets", "search", "adopt", "export",
+var later = []string{"delete", "gates", "answer", "skills", "knowledge", "mcp", "secrets", "search", "adopt", "export",
 	"import", "verify", "replay", "experiment", "worker", "acp", "ui", "bug-report"}
 
 func (a *app) unknown(root *cobra.Command, name string) error {

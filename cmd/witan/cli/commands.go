@@ -24,7 +24,7 @@ func (a *app) commands() []*cobra.Command {
 		a.runCmd(), a.runsCmd(), a.runShowCmd(),
 		a.reopenCmd("resume", "Go on with an interrupted, parked or stopped run"), a.retryCmd(), a.stopCmd(),
 		a.gatesCmd(), a.answerCmd(),
-		a.conversationsCmd(), a.showCmd(), a.renameCmd(), a.archiveCmd(),
+		a.conversationsCmd(), a.showCmd(), a.renameCmd(), a.archiveCmd(), a.queueCmd(),
 		a.agentsCmd(), a.outcomesCmd(), a.adoptCmd(), a.ledgerCmd(), a.packCmd(), a.stageCmd(), a.pipelineCmd(),
 		a.checkCmd(), a.backupCmd(), a.restoreCmd(), a.compactCmd(),
 		a.serveCmd(), a.attachCmd(), a.doctorCmd(), a.versionCmd(), a.completionCmd(), a.manCmd(),
