@@ -58,6 +58,7 @@ func (s *Store) update(n int, f func(txn *badger.Txn) error) error {
 }
 
 func (s *Store) try(f func(txn *badger.Txn) error) (again bool, err error) {
+	defer db.Damaged(&err)
 	txn := s.db.NewTransaction(true)
 	defer txn.Discard()
 	if err := f(txn); err != nil {
@@ -173,31 +174,33 @@ func read(txn *badger.Txn, id kernel.ConversationID) (c kernel.Conversation, err
 // Conversations implements kernel.Conversations.
 func (s *Store) Conversations(ctx context.Context) iter.Seq2[kernel.Conversation, error] {
 	return func(yield func(kernel.Conversation, error) bool) {
-		txn := s.db.NewTransaction(false)
-		defer txn.Discard()
-		want, err := number(txn, keyTotal)
-		if err != nil {
-			yield(kernel.Conversation{}, err)
-			return
-		}
-		o := badger.DefaultIteratorOptions
-		o.Reverse, o.PrefetchValues, o.Prefix = true, false, []byte(prefixConv)
-		it := txn.NewIterator(o)
-		defer it.Close()
-		var got uint64
-		for it.Seek(append([]byte(prefixConv), 0xff)); it.ValidForPrefix([]byte(prefixConv)); it.Next() {
-			c, err := read(txn, kernel.ConversationID(it.Item().Key()[len(prefixConv):]))
+		db.Guarded(yield, func(yield func(kernel.Conversation, error) bool) {
+			txn := s.db.NewTransaction(false)
+			defer txn.Discard()
+			want, err := number(txn, keyTotal)
 			if err != nil {
-				continue // counted below; it must not hide the others
-			}
-			got++
-			if !yield(c, nil) {
+				yield(kernel.Conversation{}, err)
 				return
 			}
-		}
-		if got < want {
-			yield(kernel.Conversation{}, incomplete("conversations", got, want))
-		}
+			o := badger.DefaultIteratorOptions
+			o.Reverse, o.PrefetchValues, o.Prefix = true, false, []byte(prefixConv)
+			it := txn.NewIterator(o)
+			defer it.Close()
+			var got uint64
+			for it.Seek(append([]byte(prefixConv), 0xff)); it.ValidForPrefix([]byte(prefixConv)); it.Next() {
+				c, err := read(txn, kernel.ConversationID(it.Item().Key()[len(prefixConv):]))
+				if err != nil {
+					continue // counted below; it must not hide the others
+				}
+				got++
+				if !yield(c, nil) {
+					return
+				}
+			}
+			if got < want {
+				yield(kernel.Conversation{}, incomplete("conversations", got, want))
+			}
+		})
 	}
 }
 
@@ -238,40 +241,42 @@ func (s *Store) PutMessage(ctx context.Context, m kernel.Message) error {
 // Messages implements kernel.Conversations.
 func (s *Store) Messages(ctx context.Context, id kernel.ConversationID, from uint64) iter.Seq2[kernel.Message, error] {
 	return func(yield func(kernel.Message, error) bool) {
-		txn := s.db.NewTransaction(false)
-		defer txn.Discard()
-		if err := have(txn, id); err != nil {
-			yield(kernel.Message{}, err)
-			return
-		}
-		want, err := number(txn, prefixCount+string(id))
-		if err != nil {
-			yield(kernel.Message{}, err)
-			return
-		}
-		prefix := []byte(prefixMessage + string(id) + "/")
-		o := badger.DefaultIteratorOptions
-		o.PrefetchValues, o.Prefix = false, prefix
-		it := txn.NewIterator(o)
-		defer it.Close()
-		var got uint64
-		for it.Rewind(); it.Valid(); it.Next() {
-			if turn := binary.BigEndian.Uint64(it.Item().Key()[len(prefix):]); turn < from {
-				got++
-				continue
-			}
-			var m kernel.Message
-			if it.Item().Value(func(b []byte) error { return json.Unmarshal(b, &m) }) != nil {
-				continue // counted below; it must not hide the others
-			}
-			got++
-			if !yield(m, nil) {
+		db.Guarded(yield, func(yield func(kernel.Message, error) bool) {
+			txn := s.db.NewTransaction(false)
+			defer txn.Discard()
+			if err := have(txn, id); err != nil {
+				yield(kernel.Message{}, err)
 				return
 			}
-		}
-		if got < want {
-			yield(kernel.Message{}, incomplete("messages of "+string(id), got, want))
-		}
+			want, err := number(txn, prefixCount+string(id))
+			if err != nil {
+				yield(kernel.Message{}, err)
+				return
+			}
+			prefix := []byte(prefixMessage + string(id) + "/")
+			o := badger.DefaultIteratorOptions
+			o.PrefetchValues, o.Prefix = false, prefix
+			it := txn.NewIterator(o)
+			defer it.Close()
+			var got uint64
+			for it.Rewind(); it.Valid(); it.Next() {
+				if turn := binary.BigEndian.Uint64(it.Item().Key()[len(prefix):]); turn < from {
+					got++
+					continue
+				}
+				var m kernel.Message
+				if it.Item().Value(func(b []byte) error { return json.Unmarshal(b, &m) }) != nil {
+					continue // counted below; it must not hide the others
+				}
+				got++
+				if !yield(m, nil) {
+					return
+				}
+			}
+			if got < want {
+				yield(kernel.Message{}, incomplete("messages of "+string(id), got, want))
+			}
+		})
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"witan/kernel"
+	"witan/stores/db"
 )
 
 // Key prefixes of queues. A queue is one small row with the order of its
@@ -209,26 +210,28 @@ func (s *Store) Entry(ctx context.Context, e kernel.EntryID) (got kernel.QueueEn
 // Queues implements kernel.Queue.
 func (s *Store) Queues(ctx context.Context) iter.Seq2[kernel.ConversationID, error] {
 	return func(yield func(kernel.ConversationID, error) bool) {
-		txn := s.db.NewTransaction(false)
-		defer txn.Discard()
-		want, err := number(txn, keyQueues)
-		if err != nil {
-			yield("", err)
-			return
-		}
-		o := badger.DefaultIteratorOptions
-		o.PrefetchValues, o.Prefix = false, []byte(prefixQueue)
-		it := txn.NewIterator(o)
-		defer it.Close()
-		var got uint64
-		for it.Rewind(); it.Valid(); it.Next() {
-			got++
-			if !yield(kernel.ConversationID(slices.Clone(it.Item().Key()[len(prefixQueue):])), nil) {
+		db.Guarded(yield, func(yield func(kernel.ConversationID, error) bool) {
+			txn := s.db.NewTransaction(false)
+			defer txn.Discard()
+			want, err := number(txn, keyQueues)
+			if err != nil {
+				yield("", err)
 				return
 			}
-		}
-		if got < want {
-			yield("", incomplete("queues", got, want))
-		}
+			o := badger.DefaultIteratorOptions
+			o.PrefetchValues, o.Prefix = false, []byte(prefixQueue)
+			it := txn.NewIterator(o)
+			defer it.Close()
+			var got uint64
+			for it.Rewind(); it.Valid(); it.Next() {
+				got++
+				if !yield(kernel.ConversationID(slices.Clone(it.Item().Key()[len(prefixQueue):])), nil) {
+					return
+				}
+			}
+			if got < want {
+				yield("", incomplete("queues", got, want))
+			}
+		})
 	}
 }

@@ -239,6 +239,46 @@ func (d *DB) room(want int64) error {
 	return nil
 }
 
+// View reads in a transaction. Badger panics on some damaged tables before it
+// compares a checksum: then the error is Corrupt, and the process goes on.
+func (d *DB) View(f func(txn *badger.Txn) error) (err error) {
+	defer Damaged(&err)
+	return d.DB.View(f)
+}
+
+// Guarded runs a scan of the database for an iterator. A panic of the database
+// becomes a last error, Corrupt; one of the caller's own code goes on.
+func Guarded[T any](yield func(T, error) bool, scan func(yield func(T, error) bool)) {
+	callers := false
+	defer func() {
+		if callers {
+			return
+		}
+		if r := recover(); r != nil {
+			var zero T
+			yield(zero, damaged(r))
+		}
+	}()
+	scan(func(v T, err error) bool {
+		callers = true
+		ok := yield(v, err)
+		callers = false
+		return ok
+	})
+}
+
+func damaged(r any) error {
+	return kernel.E("db.View", kernel.Corrupt, fmt.Errorf("%v", r), "a table of the database cannot be read").WithNext("run witan check")
+}
+
+// Damaged turns a panic out of the database into a Corrupt error; it is deferred
+// around everything that reads.
+func Damaged(err *error) {
+	if r := recover(); r != nil {
+		*err = damaged(r)
+	}
+}
+
 // Commit commits a transaction and classifies its error.
 func (d *DB) Commit(txn *badger.Txn) error {
 	err := txn.Commit()

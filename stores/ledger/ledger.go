@@ -77,8 +77,9 @@ func decodeHead(b []byte) (kernel.Head, bool) {
 }
 
 // Append implements kernel.Ledger.
-func (l *Ledger) Append(ctx context.Context, b kernel.Batch) (kernel.Head, []kernel.Record, error) {
+func (l *Ledger) Append(ctx context.Context, b kernel.Batch) (_ kernel.Head, _ []kernel.Record, err error) {
 	const op = "ledger.Append"
+	defer db.Damaged(&err)
 	recs, enc, head, err := kernel.Chain(b.Expect, b.Records)
 	if err != nil {
 		return b.Expect, nil, err
@@ -182,48 +183,50 @@ func (l *Ledger) claim(txn *badger.Txn, b kernel.Batch) error {
 // the database holds the heads of many runs.
 func (l *Ledger) Read(ctx context.Context, run kernel.RunID, from uint64) iter.Seq2[kernel.Record, error] {
 	return func(yield func(kernel.Record, error) bool) {
-		seen, _ := l.w.head(run) // before the transaction: appends go on beside it
-		txn := l.db.NewTransaction(false)
-		defer txn.Discard()
-		head, after := l.headIn(txn, run)
-		if after == nil && seen.Seq > head.Seq {
-			after = shorter("ledger.Read", run, head, seen)
-		}
-		if after != nil {
-			head = seen
-		}
-		if head.Seq == 0 && after == nil {
-			after = kernel.E("ledger.Read", kernel.NotFound, nil, "run %s is unknown", run)
-		}
-		from = max(from, 1)
-		var last kernel.Digest
-		for seq := from; seq <= head.Seq; seq++ {
-			b, err := get(txn, recordKey(run, seq))
-			if errors.Is(err, badger.ErrKeyNotFound) && after != nil {
-				break
+		db.Guarded(yield, func(yield func(kernel.Record, error) bool) {
+			seen, _ := l.w.head(run) // before the transaction: appends go on beside it
+			txn := l.db.NewTransaction(false)
+			defer txn.Discard()
+			head, after := l.headIn(txn, run)
+			if after == nil && seen.Seq > head.Seq {
+				after = shorter("ledger.Read", run, head, seen)
 			}
-			var r kernel.Record
-			if err == nil {
-				r, err = kernel.DecodeRecord(b)
+			if after != nil {
+				head = seen
 			}
-			hash := kernel.HashRecord(b)
-			switch {
-			case kernel.IsKind(err, kernel.Newer):
-			case err != nil:
-				err = damaged(run, seq, err, "cannot be read")
-			case r.Run != run || r.Seq != seq || seq > from && r.Prev != last || seq == 1 && !r.Prev.IsZero():
-				err = damaged(run, seq, nil, "is not the one that belongs there")
-			case seq == head.Seq && hash != head.Hash || seq == seen.Seq && hash != seen.Hash:
-				err = damaged(run, seq, nil, "does not match its hash")
+			if head.Seq == 0 && after == nil {
+				after = kernel.E("ledger.Read", kernel.NotFound, nil, "run %s is unknown", run)
 			}
-			if !yield(r, err) || err != nil {
-				return
+			from = max(from, 1)
+			var last kernel.Digest
+			for seq := from; seq <= head.Seq; seq++ {
+				b, err := get(txn, recordKey(run, seq))
+				if errors.Is(err, badger.ErrKeyNotFound) && after != nil {
+					break
+				}
+				var r kernel.Record
+				if err == nil {
+					r, err = kernel.DecodeRecord(b)
+				}
+				hash := kernel.HashRecord(b)
+				switch {
+				case kernel.IsKind(err, kernel.Newer):
+				case err != nil:
+					err = damaged(run, seq, err, "cannot be read")
+				case r.Run != run || r.Seq != seq || seq > from && r.Prev != last || seq == 1 && !r.Prev.IsZero():
+					err = damaged(run, seq, nil, "is not the one that belongs there")
+				case seq == head.Seq && hash != head.Hash || seq == seen.Seq && hash != seen.Hash:
+					err = damaged(run, seq, nil, "does not match its hash")
+				}
+				if !yield(r, err) || err != nil {
+					return
+				}
+				last = hash
 			}
-			last = hash
-		}
-		if after != nil {
-			yield(kernel.Record{}, after)
-		}
+			if after != nil {
+				yield(kernel.Record{}, after)
+			}
+		})
 	}
 }
 
@@ -235,10 +238,11 @@ func damaged(run kernel.RunID, seq uint64, err error, how string) error {
 }
 
 // Head implements kernel.Ledger.
-func (l *Ledger) Head(ctx context.Context, run kernel.RunID) (kernel.Head, error) {
+func (l *Ledger) Head(ctx context.Context, run kernel.RunID) (h kernel.Head, err error) {
+	defer db.Damaged(&err)
 	txn := l.db.NewTransaction(false)
 	defer txn.Discard()
-	h, err := l.headIn(txn, run)
+	h, err = l.headIn(txn, run)
 	if err == nil && h.Seq == 0 {
 		err = kernel.E("ledger.Head", kernel.NotFound, nil, "run %s is unknown", run)
 	}
@@ -253,36 +257,38 @@ const ReasonRowDamaged = "row_damaged"
 // iteration without an error at a block that it cannot read.)
 func (l *Ledger) Summaries(ctx context.Context) iter.Seq2[kernel.RunSummary, error] {
 	return func(yield func(kernel.RunSummary, error) bool) {
-		known := l.w.runs() // before the transaction: every one of them is in it
-		slices.Sort(known)
-		txn := l.db.NewTransaction(false)
-		defer txn.Discard()
-		o := badger.DefaultIteratorOptions
-		o.Reverse, o.PrefetchValues, o.Prefix = true, false, []byte(prefixSummary)
-		it := txn.NewIterator(o)
-		defer it.Close()
-		for it.Seek(append([]byte(prefixSummary), 0xff)); it.ValidForPrefix([]byte(prefixSummary)); it.Next() {
-			s, err := decodeSummary(it.Item())
-			run := summaryRun(it.Item())
-			if err != nil {
-				s = damagedRow(run)
-			}
-			for n := len(known); n > 0 && known[n-1] >= run; n = len(known) {
-				gone := known[n-1]
-				known = known[:n-1]
-				if gone > run && !yield(damagedRow(gone), nil) {
+		db.Guarded(yield, func(yield func(kernel.RunSummary, error) bool) {
+			known := l.w.runs() // before the transaction: every one of them is in it
+			slices.Sort(known)
+			txn := l.db.NewTransaction(false)
+			defer txn.Discard()
+			o := badger.DefaultIteratorOptions
+			o.Reverse, o.PrefetchValues, o.Prefix = true, false, []byte(prefixSummary)
+			it := txn.NewIterator(o)
+			defer it.Close()
+			for it.Seek(append([]byte(prefixSummary), 0xff)); it.ValidForPrefix([]byte(prefixSummary)); it.Next() {
+				s, err := decodeSummary(it.Item())
+				run := summaryRun(it.Item())
+				if err != nil {
+					s = damagedRow(run)
+				}
+				for n := len(known); n > 0 && known[n-1] >= run; n = len(known) {
+					gone := known[n-1]
+					known = known[:n-1]
+					if gone > run && !yield(damagedRow(gone), nil) {
+						return
+					}
+				}
+				if !yield(s, nil) {
 					return
 				}
 			}
-			if !yield(s, nil) {
-				return
+			for _, gone := range slices.Backward(known) {
+				if !yield(damagedRow(gone), nil) {
+					return
+				}
 			}
-		}
-		for _, gone := range slices.Backward(known) {
-			if !yield(damagedRow(gone), nil) {
-				return
-			}
-		}
+		})
 	}
 }
 
@@ -304,7 +310,8 @@ func decodeSummary(it *badger.Item) (s kernel.RunSummary, err error) {
 }
 
 // Summary implements kernel.Ledger.
-func (l *Ledger) Summary(ctx context.Context, run kernel.RunID) (kernel.RunSummary, error) {
+func (l *Ledger) Summary(ctx context.Context, run kernel.RunID) (s kernel.RunSummary, err error) {
+	defer db.Damaged(&err)
 	txn := l.db.NewTransaction(false)
 	defer txn.Discard()
 	it, err := txn.Get([]byte(prefixSummary + run))
@@ -320,7 +327,8 @@ func (l *Ledger) Summary(ctx context.Context, run kernel.RunID) (kernel.RunSumma
 }
 
 // ByKey implements kernel.Ledger.
-func (l *Ledger) ByKey(ctx context.Context, key string) (kernel.RunID, error) {
+func (l *Ledger) ByKey(ctx context.Context, key string) (run kernel.RunID, err error) {
+	defer db.Damaged(&err)
 	txn := l.db.NewTransaction(false)
 	defer txn.Discard()
 	b, err := get(txn, []byte(prefixKey+key))
@@ -344,7 +352,7 @@ func (l *Ledger) Witness(ctx context.Context) error {
 func (l *Ledger) Check(ctx context.Context) (bad []db.Damage, records int, err error) {
 	runs := map[kernel.RunID]bool{}
 	for _, prefix := range []string{prefixHead, prefixSummary} {
-		err := l.db.DB.View(func(txn *badger.Txn) error {
+		err := l.db.View(func(txn *badger.Txn) error {
 			o := badger.DefaultIteratorOptions
 			o.PrefetchValues, o.Prefix = false, []byte(prefix)
 			it := txn.NewIterator(o)

@@ -70,7 +70,8 @@ func (s *Store) index(id string, entries []entry) error {
 	return s.update(func(txn *badger.Txn) error { return txn.Set([]byte(prefixFile+id), nil) })
 }
 
-func (s *Store) update(f func(*badger.Txn) error) error {
+func (s *Store) update(f func(*badger.Txn) error) (err error) {
+	defer db.Damaged(&err)
 	txn := s.db.NewTransaction(true)
 	defer txn.Discard()
 	if err := f(txn); err != nil {

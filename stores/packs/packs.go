@@ -300,13 +300,15 @@ func describe(d kernel.Digest, it *badger.Item, small bool) (kernel.PackInfo, er
 // List implements kernel.Packs.
 func (s *Store) List(ctx context.Context) iter.Seq2[kernel.PackInfo, error] {
 	return func(yield func(kernel.PackInfo, error) bool) {
-		txn := s.db.NewTransaction(false)
-		defer txn.Discard()
-		for _, prefix := range []string{prefixIndex, prefixSmall} {
-			if !list(ctx, txn, prefix, yield) {
-				return
+		db.Guarded(yield, func(yield func(kernel.PackInfo, error) bool) {
+			txn := s.db.NewTransaction(false)
+			defer txn.Discard()
+			for _, prefix := range []string{prefixIndex, prefixSmall} {
+				if !list(ctx, txn, prefix, yield) {
+					return
+				}
 			}
-		}
+		})
 	}
 }
 
