@@ -248,6 +248,10 @@ func TestDoubtfulCommands(t *testing.T) {
 		not_understood | eval ls
 		not_understood | echo $'\x67'
 		not_understood | l\s
+		not_understood | rm -rf $\⏎DIR
+		not_understood | rm -rf "$\⏎DIR"
+		not_understood | l\⏎s
+		not_understood | ls |\⏎| ls
 		not_understood | cat {a,b}
 		not_understood | cat a{1..3}
 		not_understood | echo 'unfinished

@@ -66,6 +66,8 @@ func (c *scanner) step() {
 	case b == ' ' || b == '\t':
 		c.at++
 	case c.peek("\\\n"):
+		// Right after something else it would join what is read apart here.
+		c.odd = c.odd || c.at > 0 && strings.IndexByte(" \t\n", c.s[c.at-1]) < 0
 		c.at += 2
 	case b == '#':
 		c.comment()

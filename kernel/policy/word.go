@@ -75,7 +75,8 @@ func (c *scanner) escape(b *builder) {
 	}
 	ch := c.s[c.at]
 	c.at++
-	if ch == '\n' {
+	if ch == '\n' { // what it joins may be an expansion
+		c.odd = true
 		return
 	}
 	if nameByte(ch) { // needless, or another system's path
@@ -111,6 +112,8 @@ func (c *scanner) double(b *builder) {
 			if c.at < len(c.s) && strings.IndexByte("$`\"\\\n", c.s[c.at]) >= 0 {
 				if c.s[c.at] != '\n' {
 					b.quoted(c.s[c.at])
+				} else {
+					c.odd = true
 				}
 				c.at++
 				continue

@@ -103,12 +103,16 @@ func (p *peer) cancelled(ctx context.Context) {
 
 // ask sends a permission request and returns the answer: an option, or "cancelled".
 func (p *peer) ask(session, call, kind string, options ...[2]string) string {
+	return p.askFor(session, map[string]any{"toolCallId": call, "title": "Do " + call, "kind": kind}, options...)
+}
+
+func (p *peer) askFor(session string, call map[string]any, options ...[2]string) string {
 	var opts []any
 	for _, o := range options {
 		opts = append(opts, map[string]any{"optionId": o[0], "kind": o[1], "name": o[0]})
 	}
 	res, err := p.rpc.Call(context.Background(), "session/request_permission", map[string]any{"sessionId": session,
-		"toolCall": map[string]any{"toolCallId": call, "title": "Do " + call, "kind": kind}, "options": opts})
+		"toolCall": call, "options": opts})
 	if err != nil {
 		return err.Error()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -52,6 +53,57 @@ func TestPermissionByPolicy(t *testing.T) {
 				t.Errorf("%+v", recs)
 			}
 		})
+	}
+}
+
+// However an agent shows a command, it is the same command.
+func TestCommandsAsTheyAreShown(t *testing.T) {
+	for name, tc := range map[string]struct {
+		input map[string]any
+		asked string
+		want  string
+	}{
+		"a line":         {map[string]any{"command": "git commit -m 'a b'"}, "git commit -m 'a b'", "reject"},
+		"words":          {map[string]any{"command": []string{"git", "commit", "-m", "a b"}}, "git commit -m 'a b'", "reject"},
+		"a shell":        {map[string]any{"command": []string{"bash", "-lc", "ls && git commit"}}, "bash -lc 'ls && git commit'", "reject"},
+		"one quoted":     {map[string]any{"command": []string{"echo", "git commit"}}, "echo 'git commit'", "once"},
+		"no words":       {map[string]any{"command": []any{"git", 1, nil}}, "git 1 '<nil>'", "once"},
+		"another folder": {map[string]any{"command": "ls", "cwd": "/", "workdir": 7}, "ls", "once"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := invoketest.NewWorld(t)
+			a := newAgent(t, w, peer{prompt: func(ctx context.Context, p *peer, s string) (any, error) {
+				p.say(s, p.askFor(s, map[string]any{"toolCallId": "1", "title": "Run", "kind": "execute", "rawInput": tc.input}, once, reject))
+				return done, nil
+			}}, invoketest.Options{})
+			if got := w.Good(t, a, w.Request("x", func(tn *kernel.Turn) { tn.Write = true })); got != tc.want {
+				t.Errorf("the answer is %q, want %q", got, tc.want)
+			}
+			if recs := w.Notes(kernel.PermissionRec); len(recs) != 1 || recs[0].Body.(kernel.PermissionBody).Asked != tc.asked {
+				t.Errorf("%+v", recs)
+			}
+		})
+	}
+}
+
+// The decider gets the operation with its paths and its folder resolved.
+func TestDeciderGetsTheWholeOperation(t *testing.T) {
+	w := invoketest.NewWorld(t)
+	var got policy.Operation
+	a := newAgent(t, w, peer{prompt: func(ctx context.Context, p *peer, s string) (any, error) {
+		p.say(s, p.askFor(s, map[string]any{"toolCallId": "1", "title": "Run", "kind": "execute", "locations": []any{map[string]any{"path": "a/../b"}},
+			"rawInput": map[string]any{"command": "ls", "cwd": "sub"}}, once, reject))
+		return done, nil
+	}}, invoketest.Options{}, func(c *Config) {
+		c.Decide = func(_ context.Context, _ kernel.Env, _ kernel.Turn, op policy.Operation, _ []policy.Option) policy.Decision {
+			got = op
+			return policy.Decision{}
+		}
+	})
+	w.Good(t, a, w.Request("x"))
+	want := policy.Operation{Kind: "execute", Title: "Run", Paths: []string{filepath.Join(w.Workspace, "b")}, Asked: []string{"a/../b"}, Command: "ls", Dir: filepath.Join(w.Workspace, "sub")}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
