@@ -20,6 +20,9 @@ const (
 	utf16  = "\xff\xfea\x00\r\x00\n\x00"
 )
 
+// lines makes each letter a line.
+func lines(s string) string { return strings.Join(strings.Split(s, ""), "\n") + "\n" }
+
 func crlf(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }
 
 func TestApply(t *testing.T) {
@@ -111,6 +114,7 @@ func TestApplyConflicts(t *testing.T) {
 		"link on both":         {"-> a", "-> b", "-> c", "link"},
 		"large":                {text, top, strings.Repeat("x", 16<<20+1), "too large"},
 		"mixed line ends":      {text, top, crlf("one\ntwo\n") + text[8:], "at the same place"},
+		"twice is not once":    {lines("aaabbab"), lines("aaaabbab"), lines("axaabbab"), "at the same place"}, // a repeat would add a line again
 		"deleted, other mode":  {text, "", "exe", "the result deletes it"},
 		"file became folder":   {text, top, "folder", "is a folder here"},
 		"parent became a file": {text, top, "parent", "lies behind a file or link"},
