@@ -118,8 +118,8 @@ func gitFailed(r kernel.CommandResult) error {
 
 // Materialise writes the frozen state of a workspace below dir, which must exist
 // and be empty, and returns the folder in it that is the workspace. Of a git
-// folder it writes the commit and, over it, the files that differed; the
-// repository at ws.Path gives the commit, and its index is not touched: git gets
+// folder it writes the commit and its submodules, best effort, and over them the
+// files that differed; the repository at ws.Path gives the commit, and its index is not touched: git gets
 // another, beside dir, for as long as it takes.
 func Materialise(ctx context.Context, run kernel.Runner, p kernel.Packs, ws kernel.Workspace, dir string) (string, error) {
 	dir = filepath.Clean(dir)
@@ -127,7 +127,7 @@ func Materialise(ctx context.Context, run kernel.Runner, p kernel.Packs, ws kern
 	case "folder":
 		return dir, Checkout(ctx, p, ws.Tree, dir)
 	case "git":
-		if err := commit(ctx, run, ws, dir); err != nil {
+		if err := commit(ctx, run, p, ws, dir); err != nil {
 			return "", err
 		}
 		if err := Overlay(ctx, p, Dirty(ws.Dirty), dir); err != nil {
@@ -145,7 +145,7 @@ func Materialise(ctx context.Context, run kernel.Runner, p kernel.Packs, ws kern
 	return "", kernel.E("tree.Materialise", kernel.Invalid, nil, "the snapshot holds no folder").WithNext("use freeze/workspace")
 }
 
-func commit(ctx context.Context, run kernel.Runner, ws kernel.Workspace, dir string) error {
+func commit(ctx context.Context, run kernel.Runner, p kernel.Packs, ws kernel.Workspace, dir string) error {
 	if ws.Commit == "" {
 		return nil
 	}
@@ -170,5 +170,6 @@ func commit(ctx context.Context, run kernel.Runner, ws kernel.Workspace, dir str
 			return err
 		}
 	}
-	return nil
+	Submodules(ctx, run, p, g.Dir, dir, ws.Commit)
+	return ctx.Err()
 }

@@ -78,6 +78,17 @@ func Look(w kernel.PackWriter, root *os.Root, name string) (Found, error) {
 	return skipped(changing, fi), nil
 }
 
+// List tells what is in a folder below root, whatever the names: those of an fs.FS
+// would have to be UTF-8.
+func List(root *os.Root, dir string) ([]fs.DirEntry, error) {
+	d, err := root.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.ReadDir(-1)
+}
+
 // missing is a file that was not found: it is not there, or nobody can tell.
 func missing(err error) Found {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {

@@ -9,23 +9,15 @@ import (
 	"witan/kernel"
 )
 
-// maxSubmodules bounds the submodules of one repository, and maxNested how deep
-// they are looked for.
-const (
-	maxSubmodules = 256
-	maxNested     = 8
-)
+// maxSubmodules bounds the submodules of one repository.
+const maxSubmodules = 256
 
 // Submodules writes the submodules of a commit below dir, which holds that commit,
 // as plain files: those that are checked out in the repository at top and have the
 // commit that is wanted. It is best effort: the others stay empty folders. Nothing
 // is fetched.
 func Submodules(ctx context.Context, run kernel.Runner, p kernel.Packs, top, dir, commit string) {
-	submodules(ctx, run, p, top, dir, commit, 0)
-}
-
-func submodules(ctx context.Context, run kernel.Runner, p kernel.Packs, top, dir, commit string, depth int) {
-	if fi, err := os.Lstat(filepath.Join(dir, ".gitmodules")); err != nil || !fi.Mode().IsRegular() || depth == maxNested {
+	if fi, err := os.Lstat(filepath.Join(dir, ".gitmodules")); err != nil || !fi.Mode().IsRegular() {
 		return
 	}
 	g, err := NewGit(ctx, run, top)
@@ -52,9 +44,7 @@ func submodules(ctx context.Context, run kernel.Runner, p kernel.Packs, top, dir
 		if _, err := os.Lstat(filepath.Join(from, ".git")); err != nil {
 			continue // or git would take the repository around it
 		}
-		if _, err := Materialise(ctx, run, p, kernel.Workspace{Kind: "git", Path: from, Commit: part[2]}, to); err == nil {
-			submodules(ctx, run, p, from, to, part[2], depth+1)
-		}
+		_, _ = Materialise(ctx, run, p, kernel.Workspace{Kind: "git", Path: from, Commit: part[2]}, to) // and those in it
 	}
 }
 

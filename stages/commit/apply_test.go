@@ -20,14 +20,18 @@ const (
 	utf16  = "\xff\xfea\x00\r\x00\n\x00"
 )
 
+// lines makes each letter a line.
+func lines(s string) string { return strings.Join(strings.Split(s, ""), "\n") + "\n" }
+
 func crlf(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }
 
 func TestApply(t *testing.T) {
 	t.Parallel()
-	r := newResult(t, map[string]string{"a": text, "run.sh": "x", "bin*": "x", "gone/deep/x": "1", "gone/y": "1", "link": "-> a", "was file": "1", "was folder/x": "1", "mine": "mine",
+	r := newResult(t, map[string]string{"a": text, "run.sh": "x", "bin*": "x", "gone/deep/x": "1", "gone/y": "1", "link": "-> a", "was file": "1", "was folder/x": "1", "was \xff/\xfe/x": "1", "mine": "mine",
 		"win": crlf(text), "utf16": utf16, "private": "1"})
 	r.must(os.Chmod(filepath.Join(r.dir, "private"), 0o640))
 	r.must(os.Mkdir(filepath.Join(r.dir, "was folder", "empty"), 0o755))
+	r.must(os.MkdirAll(filepath.Join(r.dir, "was \xff", "empty", "\xff"), 0o755))
 	r.change("a", text, top)
 	r.change("run.sh*", "x", "x")
 	r.change("*bin", "x", "y")
@@ -37,13 +41,15 @@ func TestApply(t *testing.T) {
 	r.change("was file/x", "", "new")
 	r.change("was folder/x", "1", "")
 	r.change("was folder", "", "new, no end")
+	r.change("was \xff/\xfe/x", "1", "")
+	r.change("was \xff", "", "new")
 	r.change("win", crlf(text), crlf(top))
 	r.change("utf16", utf16, utf16+"b\x00")
 	r.change("new/n\n\xff*", "", "new")
 	r.change("to link", "", "-> nowhere")
 	r.change("private*", "1", "2")
 	r.change("never was", "x", "")
-	want := map[string]string{"a": top, "run.sh*": "x", "bin": "y", "gone/y": "1", "link": "-> mine", "was file/x": "new", "was folder": "new, no end", "mine": "mine",
+	want := map[string]string{"a": top, "run.sh*": "x", "bin": "y", "gone/y": "1", "link": "-> mine", "was file/x": "new", "was folder": "new, no end", "was \xff": "new", "mine": "mine",
 		"win": crlf(top), "utf16": utf16 + "b\x00", "new/n\n\xff*": "new", "to link": "-> nowhere", "private*": "2"}
 	for range 2 { // the second time it is done already
 		r.must(r.apply())
@@ -108,6 +114,7 @@ func TestApplyConflicts(t *testing.T) {
 		"link on both":         {"-> a", "-> b", "-> c", "link"},
 		"large":                {text, top, strings.Repeat("x", 16<<20+1), "too large"},
 		"mixed line ends":      {text, top, crlf("one\ntwo\n") + text[8:], "at the same place"},
+		"twice is not once":    {lines("aaabbab"), lines("aaaabbab"), lines("axaabbab"), "at the same place"}, // a repeat would add a line again
 		"deleted, other mode":  {text, "", "exe", "the result deletes it"},
 		"file became folder":   {text, top, "folder", "is a folder here"},
 		"parent became a file": {text, top, "parent", "lies behind a file or link"},

@@ -132,12 +132,13 @@ func (w *workspace) ours(name string) (is tree.Found, why string, err error) {
 
 // empties reports whether the plan deletes all files in a folder.
 func (w *workspace) empties(dir string) bool {
-	err := fs.WalkDir(w.root.FS(), dir, func(p string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && !w.goes[p] {
-			err = fs.ErrExist
+	entries, err := tree.List(w.root, filepath.FromSlash(dir))
+	for _, e := range entries {
+		p := path.Join(dir, e.Name())
+		if e.IsDir() && !w.empties(p) || !e.IsDir() && !w.goes[p] {
+			return false
 		}
-		return err
-	})
+	}
 	return err == nil
 }
 
@@ -191,13 +192,19 @@ func (w *workspace) room(local string) error {
 	if err != nil || !fi.IsDir() {
 		return nil
 	}
-	var dirs []string
-	err = fs.WalkDir(w.root.FS(), filepath.ToSlash(local), func(p string, d fs.DirEntry, err error) error {
-		dirs = append(dirs, p)
-		return err
-	})
-	for i := len(dirs) - 1; i >= 0 && err == nil; i-- {
-		err = w.root.Remove(filepath.FromSlash(dirs[i])) // fails if there is a file
+	return w.prune(local)
+}
+
+// prune removes a folder in which there are only folders.
+func (w *workspace) prune(dir string) error {
+	entries, err := tree.List(w.root, dir)
+	for _, e := range entries {
+		if err == nil && e.IsDir() {
+			err = w.prune(filepath.Join(dir, e.Name()))
+		}
+	}
+	if err == nil {
+		err = w.root.Remove(dir) // fails if there is a file
 	}
 	return err
 }

@@ -125,14 +125,9 @@ func (s *folderSource) walk(ctx context.Context, f func(string, fs.FileInfo) err
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		d, err := s.root.Open(filepath.FromSlash(dir))
-		if err != nil {
-			return nil
-		}
-		names, _ := d.Readdirnames(-1)
-		d.Close()
-		slices.Sort(names)
-		for _, name := range names {
+		entries, _ := tree.List(s.root, filepath.FromSlash(dir))
+		for _, e := range entries {
+			name := e.Name()
 			p := path.Join(dir, name)
 			fi, err := s.root.Lstat(filepath.FromSlash(p))
 			switch {

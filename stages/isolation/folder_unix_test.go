@@ -64,9 +64,11 @@ func TestUnreadable(t *testing.T) {
 	pl := w.open(w.freeze(""))
 	w.must(os.Chmod(filepath.Join(pl.Dir, "d"), 0))
 	w.must(os.Chmod(filepath.Join(pl.Dir, "b"), 0))
+	w.write(pl.Dir, map[string]string{"r\xff/o": "1"})
+	w.must(os.Chmod(filepath.Join(pl.Dir, "r\xff"), 0o555))
 	_, files, changes := w.capture(pl)
-	w.list(files)
-	w.list(changes, "b modified", "d/a modified")
+	w.list(files, "r\uf7ff/o added")
+	w.list(changes, "b modified", "d/a modified", "r\uf7ff/o added")
 	w.close(pl)
 	w.nothingLeft()
 }

@@ -32,11 +32,10 @@ func TestHostileTurn(t *testing.T) {
 			".gitattributes": "* filter=x\n", "sub/x": "2", "deep/.GIT/hooks/x*": "evil"})
 		w.must(os.MkdirAll(filepath.Join(pl.Dir, ".git", "objects"), 0o755))
 		w.must(os.MkdirAll(filepath.Join(pl.Dir, ".git", "refs"), 0o755))
-		w.must(os.Mkdir(filepath.Join(pl.Dir, "locked"), 0o755))
-		w.write(pl.Dir, map[string]string{"locked/f": "1"})
-		w.must(os.Chmod(filepath.Join(pl.Dir, "locked"), 0o555))
+		w.write(pl.Dir, map[string]string{"locked/\xff/f": "1"})
+		w.must(os.Chmod(filepath.Join(pl.Dir, "locked", "\xff"), 0o555))
 		d, files, _ := w.capture(pl)
-		w.list(files, ".gitattributes added", "dir added", "dir/secret deleted", "locked/f added", "sub/x modified")
+		w.list(files, ".gitattributes added", "dir added", "dir/secret deleted", "locked/\uf7ff/f added", "sub/x modified")
 		for p := range w.packs.List(t.Context()) {
 			if b, err := w.packs.Get(t.Context(), p.Hash); err != nil || string(b) == "mine" {
 				t.Errorf("%s: a file outside was read, %v", name, err)

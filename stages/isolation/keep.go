@@ -23,14 +23,13 @@ func (p *Places) keep(ctx context.Context, root *os.Root, e *entry, pr proof, al
 	}
 	var head string
 	if e.How == Worktree && !pr.gone {
-		if head = p.lonely(ctx, e); head == "" && !all {
-			return "", nil
+		var err error
+		if head, err = p.lonely(ctx, e); err != nil || head == "" && !all {
+			return "", err
 		}
-		if ref, err := p.keepRef(ctx, e, head, all); err == nil {
-			return ref, nil
-		}
-		if ctx.Err() != nil {
-			return "", ctx.Err()
+		ref, err := p.keepRef(ctx, e, head, all)
+		if err == nil || !kernel.IsKind(err, kernel.Unavailable) && !kernel.IsKind(err, kernel.Unsupported) {
+			return ref, err
 		}
 	} else if !all && !pr.gone {
 		return "", nil
@@ -57,20 +56,21 @@ func (p *Places) inside(ctx context.Context, e *entry) (*tree.Git, error) {
 	return tree.NewGit(ctx, p.Run, e.dir(), "GIT_DIR="+e.Admin, "GIT_WORK_TREE="+e.dir(), "GIT_INDEX_FILE="+e.at("index.keep"))
 }
 
-// lonely is the commit of a worktree if no branch or tag has it; else empty.
-func (p *Places) lonely(ctx context.Context, e *entry) string {
-	if p.unmerged(ctx, e) == 0 {
-		return ""
-	}
+// lonely is the commit of a worktree unless a branch or tag has it. A turn may have
+// left none at all.
+func (p *Places) lonely(ctx context.Context, e *entry) (string, error) {
 	g, err := p.inside(ctx, e)
 	if err != nil {
-		return ""
+		return "", err
 	}
 	head, err := line(g.Output(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"))
-	if err != nil {
-		return ""
+	if kernel.IsKind(err, kernel.Unavailable) {
+		return "", nil
 	}
-	return head
+	if err != nil || p.unmerged(ctx, e) == 0 {
+		return "", err
+	}
+	return head, nil
 }
 
 // unmerged counts the commits of a worktree that are on no branch and no tag.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"witan/kernel"
 	"witan/kernel/tree"
@@ -22,6 +23,15 @@ type Places struct {
 	Root  string
 	Run   kernel.Runner // for git
 	Packs kernel.Packs
+
+	git sync.Mutex // git looks at all worktrees when it adds one, and dislikes one that is half made
+}
+
+// worktrees runs a command on the worktrees of a repository, one at a time.
+func (p *Places) worktrees(ctx context.Context, g *tree.Git, args ...string) ([]byte, error) {
+	p.git.Lock()
+	defer p.git.Unlock()
+	return g.Output(ctx, append([]string{"worktree"}, args...)...)
 }
 
 // Open gives turn t of a snapshot its folder. A writer gets a worktree or a copy, or

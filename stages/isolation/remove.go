@@ -3,7 +3,6 @@ package isolation
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -176,7 +175,7 @@ func (p *Places) remove(ctx context.Context, name string, keep bool) (kept strin
 			return kept, err
 		}
 	}
-	left, err := fs.ReadDir(root.FS(), name)
+	left, err := tree.List(root, name)
 	for _, f := range left {
 		if f.Name() != markerFile && err == nil {
 			err = removeAll(root, filepath.Join(name, f.Name()))
@@ -198,7 +197,7 @@ func (p *Places) remove(ctx context.Context, name string, keep bool) (kept strin
 func (p *Places) forget(ctx context.Context, e *entry) error {
 	g, err := tree.NewGit(ctx, p.Run, e.root, "GIT_DIR="+e.Repository)
 	if err == nil {
-		_, err = g.Output(ctx, "worktree", "remove", "--force", e.dir())
+		_, err = p.worktrees(ctx, g, "remove", "--force", e.dir())
 	}
 	return err
 }
@@ -210,11 +209,20 @@ func removeAll(root *os.Root, name string) error {
 	if err == nil {
 		return nil
 	}
-	_ = fs.WalkDir(root.FS(), filepath.ToSlash(name), func(p string, d fs.DirEntry, _ error) error {
-		if d != nil && d.IsDir() {
-			_ = root.Chmod(filepath.FromSlash(p), 0o700)
-		}
-		return nil
-	})
+	unlock(root, name)
 	return root.RemoveAll(name)
+}
+
+// unlock makes folders ones that may be emptied.
+func unlock(root *os.Root, dir string) {
+	if fi, err := root.Lstat(dir); err != nil || !fi.IsDir() {
+		return
+	}
+	_ = root.Chmod(dir, 0o700)
+	entries, _ := tree.List(root, dir)
+	for _, e := range entries {
+		if e.IsDir() {
+			unlock(root, filepath.Join(dir, e.Name()))
+		}
+	}
 }

@@ -91,20 +91,20 @@ func (c *command) Run(ctx context.Context, env kernel.Env, cl kernel.Claim) (ker
 	if err != nil {
 		return v, err
 	}
-	old, err := stale(ctx, env.Packs, cl)
+	s, err := subjectOf(ctx, env.Packs, cl)
 	if err != nil {
 		return v, err
 	}
-	all, err := c.all(ctx, env, cl, opt.Run, timeout)
+	all, err := c.all(ctx, env, s, opt.Run, timeout)
 	if err != nil {
 		return v, err
 	}
 	for _, r := range all {
 		v.Outcomes = append(v.Outcomes, r.evidence)
 	}
-	judge(&v, cl, all, old)
+	judge(&v, cl, all, s.stale)
 	for _, r := range all {
-		res := own(r, old)
+		res := own(r, s.stale)
 		v.Results = append(v.Results, res)
 		if res.Verdict != Verified {
 			v.Status = "partial" // an answer whose checks fail is no completed one
@@ -115,21 +115,12 @@ func (c *command) Run(ctx context.Context, env kernel.Env, cl kernel.Claim) (ker
 
 // all runs the commands in one copy, in order, or takes what another attempt of
 // the run found on the same content.
-func (c *command) all(ctx context.Context, env kernel.Env, cl kernel.Claim, lines []string, timeout time.Duration) ([]ran, error) {
-	snap, err := snapshotOf(ctx, env.Packs, cl)
-	if err != nil {
-		return nil, err
-	}
-	ws, err := kernel.Canonical(snap.Workspace)
-	if err != nil {
-		return nil, err
-	}
-	content := kernel.SumDomain("candidate/1", ws)
-	key := fmt.Sprintf("%s %q %s", content, lines, timeout)
+func (c *command) all(ctx context.Context, env kernel.Env, s subject, lines []string, timeout time.Duration) ([]ran, error) {
+	key := fmt.Sprintf("%s %q %s", s.content, lines, timeout)
 	if out, ok := c.memo.load(env.Run, key); ok {
 		return out, nil
 	}
-	cand, err := c.make(ctx, env.Packs, snap.Workspace)
+	cand, err := c.make(ctx, env.Packs, s)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +131,7 @@ func (c *command) all(ctx context.Context, env kernel.Env, cl kernel.Claim, line
 		if err != nil {
 			return nil, err
 		}
-		rec.Candidate = content
+		rec.Candidate = s.content
 		ev, err := evidence(ctx, env.Packs, rec)
 		if err != nil {
 			return nil, err

@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -233,42 +231,6 @@ func TestAfterAChangeNothingIsVerified(t *testing.T) {
 	}
 	if v.Status != "partial" {
 		t.Errorf("status %s", v.Status)
-	}
-}
-
-func TestGitCandidate(t *testing.T) {
-	w := newWorld(t, map[string]string{"a": ""})
-	repo := t.TempDir()
-	git := func(args ...string) string {
-		t.Helper()
-		cmd := exec.Command("git", append([]string{"-C", repo, "-c", "user.name=n", "-c", "user.email=e"}, args...)...)
-		b, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %v: %s", args, b)
-		}
-		return strings.TrimSpace(string(b))
-	}
-	git("init", "-q")
-	for name, text := range map[string]string{"keep": "kept", "edit": "old", "gone": "x"} {
-		if err := os.WriteFile(filepath.Join(repo, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	git("add", ".")
-	git("commit", "-q", "-m", "m")
-	before := git("status", "--porcelain")
-	w.ws = kernel.Workspace{Kind: "git", Path: repo, Commit: git("rev-parse", "HEAD"), Dirty: []kernel.DirtyFile{
-		{Path: "edit", Status: "modified", Hash: w.put("blob", "new"), Mode: "0644", Bytes: 3},
-		{Path: "gone", Status: "deleted"},
-		{Path: "sub/run", Status: "untracked", Hash: w.put("blob", "#!/bin/sh\nexit 0\n"), Mode: "0755", Bytes: 17},
-	}}
-	v := command(t, w, options(`test "$(cat keep)" = kept && test "$(cat edit)" = new && ! test -e gone && ./sub/run && ! test -e .git`))
-	if v.Status != "completed" {
-		b, _ := w.packs.Get(context.Background(), v.Outcomes[0].Hash)
-		t.Errorf("%+v\n%s", v.Results, b)
-	}
-	if after := git("status", "--porcelain"); after != before {
-		t.Errorf("the repository changed: %q, was %q", after, before)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"witan/kernel/tree"
 )
 
-// copies makes clean copies of frozen workspaces.
+// copies makes clean copies of what claims are about.
 type copies struct {
 	run     kernel.Runner
 	scratch string // folder below which they are made
@@ -24,8 +24,9 @@ type candidate struct {
 
 func (c candidate) remove() { _ = os.RemoveAll(c.top) }
 
-// make writes a clean copy, which the caller removes.
-func (c copies) make(ctx context.Context, p kernel.Packs, ws kernel.Workspace) (candidate, error) {
+// make writes a clean copy of what a claim is about, which the caller removes.
+func (c copies) make(ctx context.Context, p kernel.Packs, s subject) (candidate, error) {
+	ws := s.ws
 	if ws.Kind != "git" && ws.Kind != "folder" {
 		return candidate{}, &kernel.Failure{Class: kernel.ClassExecution, Reason: "no_candidate", Text: "the snapshot holds no folder to check; use freeze/workspace"}
 	}
@@ -47,27 +48,14 @@ func (c copies) make(ctx context.Context, p kernel.Packs, ws kernel.Workspace) (
 			return candidate{}, fail(err)
 		}
 	}
-	if out.dir, err = tree.Materialise(ctx, c.run, p, ws, files); err != nil {
+	if out.dir, err = tree.Materialise(ctx, c.run, p, ws, files); err == nil {
+		err = tree.Overlay(ctx, p, s.files, out.dir)
+	}
+	if err != nil {
 		out.remove()
 		return candidate{}, err
 	}
 	return out, nil
-}
-
-// snapshotOf is the frozen state that a claim's turn started from.
-func snapshotOf(ctx context.Context, p kernel.Packs, cl kernel.Claim) (kernel.Snapshot, error) {
-	t, err := kernel.GetObject[kernel.Turn](ctx, p, cl.Turn)
-	if err != nil {
-		return kernel.Snapshot{}, err
-	}
-	return kernel.GetObject[kernel.Snapshot](ctx, p, t.Snapshot)
-}
-
-// stale reports whether the turn changed files: then what was frozen before it
-// is not the content that its claims are about.
-func stale(ctx context.Context, p kernel.Packs, cl kernel.Claim) (bool, error) {
-	r, err := kernel.GetObject[kernel.Reply](ctx, p, cl.Reply)
-	return len(r.Changed) > 0, err
 }
 
 // caches are the folders in which tools keep what they downloaded and compiled.

@@ -45,21 +45,17 @@ func (s schema) Run(ctx context.Context, env kernel.Env, cl kernel.Claim) (kerne
 	if len(look) == 0 {
 		return v, nil
 	}
-	old, err := stale(ctx, env.Packs, cl)
+	sub, err := subjectOf(ctx, env.Packs, cl)
 	if err != nil {
 		return v, err
 	}
-	if old {
+	if sub.stale {
 		for _, i := range look {
 			v.Results[i].Reason = ReasonOldContent
 		}
 		return v, nil
 	}
-	snap, err := snapshotOf(ctx, env.Packs, cl)
-	if err != nil {
-		return v, err
-	}
-	cand, err := s.make(ctx, env.Packs, snap.Workspace)
+	cand, err := s.make(ctx, env.Packs, sub)
 	if err != nil {
 		return v, err
 	}

@@ -64,6 +64,8 @@ type world struct {
 	scratch string
 	ws      kernel.Workspace
 	changed []kernel.Change
+	left    []kernel.CandidateFile // candidate that the turn left, if any
+	given   []kernel.CandidateFile // candidate that it started from, if any
 }
 
 func newWorld(t *testing.T, files map[string]string) *world {
@@ -123,13 +125,26 @@ func (w *world) object(kind string, v any) kernel.Digest {
 // claim is an answer that claims cs.
 func (w *world) claim(cs ...kernel.ClaimText) kernel.Claim {
 	w.t.Helper()
-	turn := w.object("turn", kernel.Turn{Version: 1, Agent: "alpha", Snapshot: w.object("snapshot", kernel.Snapshot{Version: 1, Workspace: w.ws})})
-	reply := w.object("reply", kernel.Reply{Version: 1, Turn: turn, Changed: w.changed})
+	snap := w.object("snapshot", kernel.Snapshot{Version: 1, Workspace: w.ws})
+	candidate := func(files []kernel.CandidateFile) (d kernel.Digest) {
+		if files != nil {
+			d = w.object("candidate", kernel.Candidate{Version: 1, Snapshot: snap, Files: files})
+		}
+		return d
+	}
+	turn := w.object("turn", kernel.Turn{Version: 1, Agent: "alpha", Snapshot: snap, Candidate: candidate(w.given)})
+	reply := w.object("reply", kernel.Reply{Version: 1, Turn: turn, Changed: w.changed, Candidate: candidate(w.left)})
 	return kernel.Claim{Version: 1, Turn: turn, Reply: reply, Source: "text", Claims: cs}
 }
 
 func (w *world) env(options string) kernel.Env {
 	return kernel.Env{Run: "run_1", Packs: w.packs, Options: []byte(options)}
+}
+
+// file is one of a candidate.
+func (w *world) file(path, mode, text string) kernel.CandidateFile {
+	w.t.Helper()
+	return kernel.CandidateFile{Path: path, Hash: w.put("blob", text), Mode: mode, Bytes: int64(len(text))}
 }
 
 // clean fails when something is left in scratch.
