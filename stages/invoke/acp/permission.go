@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -125,7 +123,7 @@ func (j *job) byPolicy(op policy.Operation, offered []policy.Option) policy.Deci
 	if j.req.Turn.Write {
 		mode = policy.Full
 	}
-	v := policy.Decide(policy.Request{Mode: mode, Write: j.req.Turn.Write, Workspace: resolve(j.req.Workspace, "."), Op: op})
+	v := policy.Decide(policy.Request{Mode: mode, Write: j.req.Turn.Write, Workspace: turn.Resolve(j.req.Workspace, "."), Op: op})
 	d := policy.Decision{Allow: v.Outcome == policy.Allow, Why: v.Why, By: "policy"}
 	outcome := policy.Reject
 	if d.Allow {
@@ -145,11 +143,11 @@ func (j *job) operation(p request) (op policy.Operation, asked string) {
 	for _, l := range p.Call.Locations {
 		asked = l.Path
 		op.Asked = append(op.Asked, l.Path)
-		op.Paths = append(op.Paths, resolve(j.req.Workspace, l.Path))
+		op.Paths = append(op.Paths, turn.Resolve(j.req.Workspace, l.Path))
 	}
 	for _, d := range []any{p.Call.Input.Workdir, p.Call.Input.Dir} {
 		if dir, ok := d.(string); ok && dir != "" {
-			op.Dir = resolve(j.req.Workspace, dir)
+			op.Dir = turn.Resolve(j.req.Workspace, dir)
 		}
 	}
 	switch c := p.Call.Input.Command.(type) {
@@ -166,33 +164,4 @@ func (j *job) operation(p request) (op policy.Operation, asked string) {
 		asked = op.Command
 	}
 	return op, asked
-}
-
-// resolve gives the path a file system would end at, also for what is not there
-// yet: of the deepest part that is, and of a link that leads to nothing.
-func resolve(dir, path string) string {
-	const maxLinks = 40
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
-	}
-	path = filepath.Clean(path)
-	rest, links := "", 0
-	for at := path; ; {
-		if r, err := filepath.EvalSymlinks(at); err == nil {
-			return filepath.Join(r, rest)
-		}
-		if to, err := os.Readlink(at); err == nil && links < maxLinks {
-			links++
-			if !filepath.IsAbs(to) {
-				to = filepath.Join(filepath.Dir(at), to)
-			}
-			at = filepath.Clean(to)
-			continue
-		}
-		up := filepath.Dir(at)
-		if up == at {
-			return path
-		}
-		at, rest = up, filepath.Join(filepath.Base(at), rest)
-	}
 }
