@@ -17,12 +17,16 @@ func Main(args []string) int {
 	if len(args) > 0 && args[0] == holdArg {
 		return hold()
 	}
+	var speak func(*agent, []string) (dialect, int)
 	plain := len(args) > 0 && args[0] == "--text"
-	if plain {
+	if len(args) > 0 {
+		speak = dialects[args[0]]
+	}
+	if plain || speak != nil {
 		args = args[1:]
 	}
-	if len(args) != 1 && !(plain && len(args) == 2) {
-		fmt.Fprintln(os.Stderr, "usage: fakeagent SCRIPT.json, or fakeagent --text SCRIPT.json [PROMPT]")
+	if len(args) != 1 && !(plain && len(args) == 2) && !(speak != nil && len(args) > 1) {
+		fmt.Fprintln(os.Stderr, "usage: fakeagent SCRIPT.json, fakeagent --text SCRIPT.json [PROMPT], or fakeagent --claude SCRIPT.json FLAGS")
 		return 2
 	}
 	s, err := load(args[0])
@@ -32,6 +36,14 @@ func Main(args []string) int {
 	}
 	a := &agent{script: s, plain: plain, answers: map[string]chan json.RawMessage{}, cancels: map[string]context.CancelFunc{}}
 	fmt.Fprint(os.Stdout, s.Banner)
+	if speak != nil {
+		a.flags = args[1:]
+		d, code := speak(a, a.flags)
+		if d == nil {
+			return code
+		}
+		a.dialect = d
+	}
 	if plain {
 		return a.textMode(args[1:])
 	}
@@ -43,7 +55,11 @@ func (a *agent) serve() int {
 	for {
 		line, err := in.ReadBytes('\n')
 		if len(strings.TrimSpace(string(line))) > 0 {
-			a.line(line)
+			if a.dialect != nil {
+				a.dialect.heard(line)
+			} else {
+				a.line(line)
+			}
 		}
 		if err != nil {
 			if a.deaf.Load() && err == io.EOF {
@@ -80,6 +96,8 @@ func (a *agent) textMode(prompt []string) int {
 type agent struct {
 	script
 	plain   bool
+	dialect dialect  // nil = ACP
+	flags   []string // of the dialect
 	deaf    atomic.Bool
 	next    atomic.Int64
 	out     sync.Mutex
@@ -211,7 +229,11 @@ func (a *agent) record(session, prompt string) {
 	if a.Log == "" {
 		return
 	}
-	b, _ := json.Marshal(map[string]any{"session": session, "prompt": prompt, "pid": os.Getpid()})
+	entry := map[string]any{"session": session, "prompt": prompt, "pid": os.Getpid()}
+	if a.flags != nil {
+		entry["flags"] = a.flags
+	}
+	b, _ := json.Marshal(entry)
 	f, err := os.OpenFile(a.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err == nil {
 		_, err = f.Write(append(b, '\n'))

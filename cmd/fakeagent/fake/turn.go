@@ -27,6 +27,10 @@ type turn struct {
 }
 
 func (t *turn) update(u map[string]any) {
+	if t.a.dialect != nil {
+		t.a.print(string(t.a.dialect.lines(u)))
+		return
+	}
 	t.a.send(map[string]any{"jsonrpc": "2.0", "method": "session/update", "params": map[string]any{"sessionId": t.session, "update": u}})
 }
 
@@ -176,7 +180,9 @@ func (t *turn) linger(s step) {
 // dribble sends a chunk byte by byte, each with a system call of its own.
 func (t *turn) dribble(text string) {
 	b := []byte(text)
-	if !t.a.plain {
+	if t.a.dialect != nil {
+		b = t.a.dialect.lines(map[string]any{"sessionUpdate": "agent_message_chunk", "content": map[string]any{"type": "text", "text": text}})
+	} else if !t.a.plain {
 		b, _ = json.Marshal(map[string]any{"jsonrpc": "2.0", "method": "session/update", "params": map[string]any{"sessionId": t.session,
 			"update": map[string]any{"sessionUpdate": "agent_message_chunk", "content": map[string]any{"type": "text", "text": text}}}})
 		b = append(b, '\n')
@@ -203,6 +209,9 @@ func bytewise(f *os.File, b []byte) {
 func (t *turn) call(method string, params any, id string) json.RawMessage {
 	if t.a.plain {
 		return json.RawMessage("null")
+	}
+	if t.a.dialect != nil {
+		return t.a.dialect.ask(t, method, params, id)
 	}
 	if id == "" {
 		id = strconv.FormatInt(1000+t.a.next.Add(1), 10)

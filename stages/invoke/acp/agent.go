@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"witan/kernel"
-	"witan/kernel/policy"
 	"witan/stages/invoke/turn"
 )
 
@@ -19,6 +18,7 @@ type (
 	Connect   = turn.Connect
 	Watchdog  = turn.Watchdog
 	Hide      = turn.Hide
+	Decide    = turn.Decide
 )
 
 // Ways to connect.
@@ -33,10 +33,6 @@ type Sessions interface {
 	PutSession(ctx context.Context, id kernel.ConversationID, agent kernel.AgentID, s kernel.Session) error
 	ForgetSession(ctx context.Context, id kernel.ConversationID, agent kernel.AgentID) error
 }
-
-// Decide answers a permission request of the turn. It may wait for a person:
-// the watchdog does not count that time, and ctx ends with the turn.
-type Decide func(ctx context.Context, env kernel.Env, t kernel.Turn, op policy.Operation, offered []policy.Option) policy.Decision
 
 // Config of New.
 type Config struct {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"witan/stages/invoke/jsonrpc"
+	"witan/stages/invoke/turn"
 )
 
 const maxFile = 8 << 20 // bytes of a file that is read or written for an agent
@@ -19,8 +20,8 @@ func refuse(why string) error { return &jsonrpc.Error{Code: codeParams, Message:
 // inside opens the workspace and names path in it. What the name leads to is
 // checked again when it is used: the root follows nothing that leads outside.
 func (j *job) inside(path string) (root *os.Root, name string, err error) {
-	top := resolve(j.req.Workspace, ".")
-	name, err = filepath.Rel(top, resolve(top, path))
+	top := turn.Resolve(j.req.Workspace, ".")
+	name, err = filepath.Rel(top, turn.Resolve(top, path))
 	if err != nil || !filepath.IsLocal(name) {
 		return nil, "", refuse("the file is outside of the workspace")
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"witan/kernel"
@@ -15,20 +14,19 @@ import (
 
 // job is one turn of an agent.
 type job struct {
-	a   *Agent
-	env kernel.Env
-	req kernel.InvokeRequest
-	r   *turn.Recorder
-	ctx context.Context // ends with the turn, and open questions with it
-	end context.CancelFunc
-
-	mu    sync.Mutex
-	asked map[kernel.Digest]*question // guarded by mu; by the whole request
+	a    *Agent
+	env  kernel.Env
+	req  kernel.InvokeRequest
+	r    *turn.Recorder
+	ctx  context.Context // ends with the turn, and open questions with it
+	end  context.CancelFunc
+	desk *turn.Desk
 }
 
 func newJob(a *Agent, env kernel.Env, req kernel.InvokeRequest) *job {
-	j := &job{a: a, env: env, req: req, r: turn.NewRecorder(env, req, a.cfg.Hide), asked: map[kernel.Digest]*question{}}
+	j := &job{a: a, env: env, req: req, r: turn.NewRecorder(env, req, a.cfg.Hide)}
 	j.ctx, j.end = context.WithCancel(context.Background())
+	j.desk = turn.NewDesk(j.ctx, j.r, a.cfg.Decide)
 	return j
 }
 

@@ -75,13 +75,13 @@ func stopBefore(t *testing.T, h Harness) {
 	}
 }
 
-// stopObeyed: process and session are kept for the next turn.
+// stopObeyed: process and session are kept for the next turn, which goes on in it.
 func stopObeyed(t *testing.T, h Harness) {
 	w := NewWorld(t)
 	a := h.open(t, w, Steps(Say("begun"), Step{"hang": true}).With("log", w.LogFile()), Options{Watchdog: turn.Watchdog{CancelGrace: obey}})
-	for range 2 {
+	for i := range 2 {
 		before := len(w.Events("text"))
-		c := w.Start(t, a, w.Request("x"))
+		c := w.Start(t, a, w.Request("x", func(tn *kernel.Turn) { tn.Continue = i > 0 }))
 		w.Until(t, "the text", func() bool { return len(w.Events("text")) > before })
 		c.Stop()
 		if got := w.stopped(t, c); got != "begun" {

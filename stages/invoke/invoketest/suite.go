@@ -23,6 +23,8 @@ type Harness struct {
 
 	Process  bool // the agent has a process of its own
 	Protocol bool // there are tools, sessions and a cancel; else only text
+	// Forged is a line that answers what was never asked; "" = that of JSON-RPC.
+	Forged string
 }
 
 // Options of one test.
@@ -264,7 +266,11 @@ func bigLine(t *testing.T, h Harness) {
 }
 
 func malformed(t *testing.T, h Harness) {
-	for _, raw := range []string{`{"jsonrpc":"2.0","method":"session/upd` + "\n", `{"jsonrpc":"2.0","id":77,"result":{}}` + "\n"} {
+	forged := h.Forged
+	if forged == "" {
+		forged = `{"jsonrpc":"2.0","id":77,"result":{}}`
+	}
+	for _, raw := range []string{`{"jsonrpc":"2.0","method":"session/upd` + "\n", forged + "\n"} {
 		w := NewWorld(t)
 		_, err := w.Invoke(t, h.open(t, w, Steps(Say("before"), Step{"raw": raw}, Say("after")), Options{}), w.Request("x"))
 		if f := Failed(t, err, kernel.ClassProtocol, "protocol_error"); w.Partial(t, f) != "before" {

@@ -1,10 +1,7 @@
 package jsonrpc
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,6 +28,22 @@ type Options struct {
 	Repaired func(sum [32]byte, bytes int) // a line held bytes that are no UTF-8; SHA-256 of the line as it came, without its end
 }
 
+func (o Options) withDefaults() Options {
+	if o.Limit <= 0 {
+		o.Limit = DefaultLimit
+	}
+	if o.Noise == nil {
+		o.Noise = func([]byte) {}
+	}
+	if o.Late == nil {
+		o.Late = func(string) {}
+	}
+	if o.Repaired == nil {
+		o.Repaired = func([32]byte, int) {}
+	}
+	return o
+}
+
 // Reasons why a connection fails closed. A message that the end of input cut off
 // is ErrMalformed and io.ErrUnexpectedEOF.
 var (
@@ -43,7 +56,7 @@ var (
 type Conn struct {
 	h      Handler
 	opt    Options
-	out    *queue
+	out    *Queue
 	ctx    context.Context // ends with the reading
 	cancel context.CancelCauseFunc
 	slots  chan struct{}
@@ -59,30 +72,19 @@ type Conn struct {
 // New starts reading. The connection ends with r, with Close, or with an error;
 // closing what is behind r and w is the caller's.
 func New(r io.Reader, w io.Writer, h Handler, opt Options) *Conn {
-	if opt.Limit <= 0 {
-		opt.Limit = DefaultLimit
-	}
-	if opt.Noise == nil {
-		opt.Noise = func([]byte) {}
-	}
-	if opt.Late == nil {
-		opt.Late = func(string) {}
-	}
-	if opt.Repaired == nil {
-		opt.Repaired = func([32]byte, int) {}
-	}
-	c := &Conn{h: h, opt: opt, out: newQueue(w), slots: make(chan struct{}, maxRequests), done: make(chan struct{}), calls: map[int64]chan message{}}
+	opt = opt.withDefaults()
+	c := &Conn{h: h, opt: opt, out: NewQueue(w), slots: make(chan struct{}, maxRequests), done: make(chan struct{}), calls: map[int64]chan message{}}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		c.out.run()
+		c.out.Run()
 	}()
 	go func() {
 		defer close(c.done)
 		c.fail(c.read(r))
 		c.wg.Wait()
-		c.out.close()
+		c.out.Close()
 		<-written
 	}()
 	return c
@@ -110,56 +112,15 @@ func (c *Conn) Err() error {
 // Close ends all calls; reading and writing end when their streams do.
 func (c *Conn) Close() { c.fail(ErrClosed) }
 
-// mark may stand in front of a text.
-var mark = []byte("\xef\xbb\xbf")
-
-// read handles one line after the other.
+// read handles one message after the other.
 func (c *Conn) read(r io.Reader) error {
-	in := lines{r: bufio.NewReaderSize(r, 64<<10), limit: int64(c.opt.Limit), count: max(countLimit, int64(c.opt.Limit))}
-	for {
-		line, err := in.next()
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		fixed, bad := repair(line)
-		if bad > 0 {
-			c.opt.Repaired(sha256.Sum256(line), bad)
-		}
-		if herr := c.line(bytes.TrimSpace(bytes.TrimPrefix(fixed, mark)), err != nil); herr != nil {
-			return herr
-		}
-		if err != nil {
-			return err
-		}
-		if c.ctx.Err() != nil {
-			return context.Cause(c.ctx)
-		}
-	}
-}
-
-// line handles the values of one line; last says that the input ended with it.
-func (c *Conn) line(line []byte, last bool) error {
-	if len(line) > 0 && line[0] != '{' {
-		c.opt.Noise(line)
-		return nil
-	}
-	for rest := line; len(rest) > 0; {
-		n := object(rest)
+	return read(c.ctx, r, c.opt, func(v json.RawMessage) error {
 		var m message
-		err := json.Unmarshal(rest[:n], &m)
-		if n == 0 || err != nil {
-			c.opt.Noise(line)
-			if n == 0 && last && rest[0] == '{' {
-				return fmt.Errorf("%w: %w", ErrMalformed, io.ErrUnexpectedEOF)
-			}
+		if err := json.Unmarshal(v, &m); err != nil {
 			return fmt.Errorf("%w: %v", ErrMalformed, err)
 		}
-		if err := c.message(m); err != nil {
-			return err
-		}
-		rest = bytes.TrimSpace(rest[n:])
-	}
-	return nil
+		return c.message(m)
+	})
 }
 
 func (c *Conn) message(m message) error {
@@ -189,7 +150,7 @@ func (c *Conn) request(m message) {
 		if err != nil {
 			line, _ = answer(m.ID, nil, fmt.Errorf("the result cannot be encoded: %w", err)) // a text can
 		}
-		c.out.add(line, func() { <-c.slots })
+		c.out.Add(line, func() { <-c.slots })
 	})
 }
 
@@ -214,14 +175,14 @@ func (c *Conn) response(m message) error {
 
 // Notify sends a notification. It does not wait until that is read.
 func (c *Conn) Notify(method string, params any) error {
-	line, err := encode(map[string]any{"jsonrpc": "2.0", "method": method, "params": params})
+	line, err := Encode(map[string]any{"jsonrpc": "2.0", "method": method, "params": params})
 	if err != nil {
 		return err
 	}
 	if c.ctx.Err() != nil {
 		return c.Err()
 	}
-	c.out.add(line, nil)
+	c.out.Add(line, nil)
 	return nil
 }
 
@@ -234,14 +195,14 @@ func (c *Conn) Call(ctx context.Context, method string, params any) (json.RawMes
 	c.next++
 	id := c.next
 	c.mu.Unlock()
-	line, err := encode(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+	line, err := Encode(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 	if err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	c.calls[id] = ch
 	c.mu.Unlock()
-	c.out.add(line, nil)
+	c.out.Add(line, nil)
 	select {
 	case m := <-ch:
 		return result(m)

@@ -40,8 +40,8 @@ type message struct {
 	Error  json.RawMessage `json:"error"`
 }
 
-// encode writes v as one line.
-func encode(v any) ([]byte, error) {
+// Encode writes v as one line.
+func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -64,7 +64,7 @@ func answer(id json.RawMessage, res any, err error) ([]byte, error) {
 	default:
 		out["result"] = res
 	}
-	return encode(out)
+	return Encode(out)
 }
 
 // result decodes a response. In the wild an error is a text, its code a word, or

@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// queue holds what is to be written, so that a side that does not read holds
-// nobody up. Its one writer is run.
-type queue struct {
+// Queue holds what is to be written, so that a side that does not read holds
+// nobody up. Its one writer is Run.
+type Queue struct {
 	w    io.Writer
 	wake chan struct{} // something was added, or it was closed
 
 	mu     sync.Mutex
 	todo   []outgoing // guarded by mu
-	closed bool       // guarded by mu: run ends when todo is empty
+	closed bool       // guarded by mu: Run ends when todo is empty
 }
 
 // outgoing is a line and what to do once it needs no room any more.
@@ -22,34 +22,35 @@ type outgoing struct {
 	written func()
 }
 
-func newQueue(w io.Writer) *queue { return &queue{w: w, wake: make(chan struct{}, 1)} }
+// NewQueue returns an empty one for w.
+func NewQueue(w io.Writer) *Queue { return &Queue{w: w, wake: make(chan struct{}, 1)} }
 
-// add never waits.
-func (q *queue) add(line []byte, written func()) {
+// Add never waits. written, if any, is called once the line needs no room any more.
+func (q *Queue) Add(line []byte, written func()) {
 	q.mu.Lock()
 	q.todo = append(q.todo, outgoing{line, written})
 	q.mu.Unlock()
 	q.poke()
 }
 
-// close lets run end once everything is written.
-func (q *queue) close() {
+// Close lets Run end once everything is written.
+func (q *Queue) Close() {
 	q.mu.Lock()
 	q.closed = true
 	q.mu.Unlock()
 	q.poke()
 }
 
-func (q *queue) poke() {
+func (q *Queue) poke() {
 	select {
 	case q.wake <- struct{}{}:
 	default:
 	}
 }
 
-// run writes line by line. After an error it only empties the queue: why the
+// Run writes line by line. After an error it only empties the queue: why the
 // other side is gone is seen better where it is read.
-func (q *queue) run() {
+func (q *Queue) Run() {
 	broken := false
 	for range q.wake {
 		for {
