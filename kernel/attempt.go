@@ -32,6 +32,9 @@ func (s *State) turn(p Plan, ph *Phase, sl *Slot, at *Attempt) Turn {
 	t := Turn{Version: ObjectVersion, Run: s.Run, Plan: s.Created.Plan, Phase: ph.Name, Round: ph.Round, Agent: sl.Agent,
 		Role: sl.Role, Write: sl.Write, Members: s.Created.Agents, Snapshot: s.Snapshot, TurnSeq: sl.TurnSeq, Slot: sl.Index,
 		Seen: at.Body.Seen, Continue: at.Body.Continue, Rebuilt: at.Body.Rebuilt, Candidate: s.Candidate(), InPlace: sl.Write && s.Created.InPlace}
+	if sl.Write {
+		t.Mode = s.Created.Permission
+	}
 	if g, ok := p.(Guide); ok {
 		t.Extra, t.Given = g.Brief(s, ph, sl)
 		t.Repair = g.Repair(s, ph, sl)

@@ -94,6 +94,7 @@ type Turn struct {
 	Extra     json.RawMessage `json:"extra,omitempty"` // further fields of the turn block, by plan
 	OutputDir string          `json:"output_dir,omitempty"`
 	Candidate Digest          `json:"candidate,omitzero"` // the content the turn starts from; zero = the snapshot's
+	Mode      string          `json:"mode,omitempty"`     // of a writer: ask, auto, full
 	InPlace   bool            `json:"in_place,omitempty"` // a writer works in the person's folder, with consent
 	Given     []Given         `json:"given,omitempty"`    // what others said in this run, as far as the phase allows
 	Repair    string          `json:"repair,omitempty"`   // what is asked for once more when it lacks: receipt, decision

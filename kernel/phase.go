@@ -104,7 +104,7 @@ func (s *State) nextQueue(ph *Phase) (Action, bool) {
 
 // unknownWrite reports whether an ended attempt may have written and nobody
 // knows what: it is never repeated without a gate.
-func unknownWrite(sl *Slot) bool {
+func (s *State) unknownWrite(sl *Slot) bool {
 	at := sl.Last()
 	if at == nil || at.Finished == nil || !sl.Write || !at.Sent || sl.Consent || sl.Stopped {
 		return false
@@ -113,9 +113,15 @@ func unknownWrite(sl *Slot) bool {
 	case "failed", "stalled":
 		return at.Invoke.Failed && at.Invoke.End.Effects
 	case "interrupted":
-		return at.Finished.Reason != ReasonGateWaits
+		return at.Finished.Reason != ReasonGateWaits && !s.held(at)
 	}
 	return false
+}
+
+// held reports whether an attempt ended while a question of it was open: then
+// the answer to that says whether it goes on.
+func (s *State) held(at *Attempt) bool {
+	return slices.ContainsFunc(s.Gates, func(g *Gate) bool { return g.Attempt == at.ID && g.Kind != GateRetry && !g.Used })
 }
 
 func (s *State) writerGate(sl *Slot) GateBody {
@@ -131,7 +137,7 @@ func (s *State) writerGate(sl *Slot) GateBody {
 // nextWriterGate asks what to do about a writer that died: the gate's opening,
 // or to wait for its answer. It is false when there is nothing to ask, or an answer.
 func (s *State) nextWriterGate(sl *Slot) (Action, bool) {
-	if !unknownWrite(sl) {
+	if !s.unknownWrite(sl) {
 		return Action{}, false
 	}
 	_, a, ok := s.gate(s.writerGate(sl), sl.Last().ID)
@@ -140,7 +146,7 @@ func (s *State) nextWriterGate(sl *Slot) (Action, bool) {
 
 // writerDecision is the answer about a writer that died; nil without one.
 func (s *State) writerDecision(sl *Slot) *DecidedBody {
-	if !unknownWrite(sl) {
+	if !s.unknownWrite(sl) {
 		return nil
 	}
 	if g := s.Gate(s.writerGate(sl).Gate); g != nil {

@@ -249,6 +249,7 @@ type InvokeRequest struct {
 	Prompt       []byte      // the exact bytes of Delivery.Prompt, checked
 	Owner        AgentID     // of the native session; "" = none is kept
 	Workspace    string      // working directory of the turn
+	Deny         []string    // operations that nobody may do here, as policy.ParseRule reads them
 	MCP          []MCPServer // tool servers that the agent is offered, where it takes any
 	State        string      // folder for the agent's files of this turn (TMPDIR and output below it)
 }

@@ -69,6 +69,7 @@ func TestScripts(t *testing.T) {
 			"first":          cmdFirst,
 			"until":          cmdUntil,
 			"until-gone":     cmdUntilGone,
+			"until-gates":    cmdUntilGates,
 			"until-line":     cmdUntilLine,
 			"revisions":      cmdRevisions,
 			"until-host":     cmdUntilHost,
@@ -92,6 +93,13 @@ func cmdFirst(ts *testscript.TestScript, neg bool, args []string) {
 // until FILE: waits until FILE exists.
 func cmdUntil(ts *testscript.TestScript, neg bool, args []string) {
 	wait(ts, args[0]+" to appear", func() bool { _, err := os.Stat(ts.MkAbs(args[0])); return err == nil })
+}
+
+// until-gates N: waits until N gates wait.
+func cmdUntilGates(ts *testscript.TestScript, neg bool, args []string) {
+	wait(ts, args[0]+" gates", func() bool {
+		return ts.Exec("witan", "gates", "--json") == nil && strconv.Itoa(len(rows(ts, "stdout"))) == args[0]
+	})
 }
 
 // until-line FILE TEXT: waits until a line of FILE holds TEXT.

@@ -54,6 +54,7 @@ type Decision struct {
 	Option string
 	Why    string
 	By     string // "policy", or who decided
+	Gate   string // through which a person decided
 }
 
 // Grant is an answer of a person that holds for the rest of the run.

@@ -14,6 +14,7 @@ type Lookup func(kernel.AgentID) (kernel.Invoker, bool)
 type Config struct {
 	Look   Lookup
 	State  func(kernel.Turn) string                                                       // folder for an agent's files of a turn
+	Deny   []string                                                                       // rules that beat every permission
 	Places Places                                                                         // nil: every turn works in the workspace itself
 	Forget func(ctx context.Context, c kernel.ConversationID, owner kernel.AgentID) error // a session of one turn
 	Tools  func(ctx context.Context, env kernel.Env, t kernel.Turn) (Tools, error)
@@ -64,7 +65,7 @@ func (s stage) Run(ctx context.Context, env kernel.Env, d kernel.Delivery) (kern
 		return kernel.Reply{}, err
 	}
 	req := kernel.InvokeRequest{Agent: t.Agent, Conversation: task.Conversation, Delivery: d, DeliveryHash: kernel.Sum(raw), Turn: t,
-		Prompt: prompt, Owner: owner(t, p, env.Attempt), Workspace: p.Dir, State: s.cfg.State(t)}
+		Prompt: prompt, Owner: owner(t, p, env.Attempt), Workspace: p.Dir, State: s.cfg.State(t), Deny: s.cfg.Deny}
 	r, err := s.turn(ctx, env, agent, req)
 	if req.Owner == ownTurn(t.Agent, env.Attempt) && s.cfg.Forget != nil {
 		if ferr := s.cfg.Forget(context.WithoutCancel(ctx), req.Conversation, req.Owner); ferr != nil && !kernel.IsKind(ferr, kernel.NotFound) {

@@ -36,6 +36,7 @@
 //	"permission": {"kind","title","path","command","options":[{"optionId","kind","name"}],"id","call"}
 //	                        asks; the answer becomes text. "then": {OPTION: […], "cancelled": […]} are steps
 //	                        that follow the answer. "id" and "call" repeat those of another request
+//	"permissions": [{…}, …] asks all of them at once
 //	"write": {"path","by": "self"|"child"|"setsid"}  tries to write; the result becomes text
 //	"save": {"path","text"} asks the client to write a file; "open": PATH asks it to read one. The result becomes text
 //	"tree": N               starts N descendants in sessions of their own, deaf to signals; their pids become text,
@@ -90,45 +91,46 @@ type script struct {
 }
 
 type step struct {
-	Text       *string         `json:"text"`
-	Bytes      string          `json:"of"`
-	N          int             `json:"bytes"`
-	Thought    string          `json:"thought"`
-	Tool       json.RawMessage `json:"tool"`
-	Permission *permission     `json:"permission"`
-	Write      *write          `json:"write"`
-	Tree       int             `json:"tree"`
-	PIDs       string          `json:"pids"`
-	Hold       bool            `json:"hold"`
-	Save       *save           `json:"save"`
-	Open       string          `json:"open"`
-	Flood      int             `json:"flood"`
-	Usage      json.RawMessage `json:"usage"`
-	Receipt    json.RawMessage `json:"receipt"`
-	Echo       bool            `json:"echo"`
-	Raw        *string         `json:"raw"`
-	Raw64      []byte          `json:"raw64"`
-	Stderr     string          `json:"stderr"`
-	Stderr64   []byte          `json:"stderr64"`
-	Line       int             `json:"line"`
-	Request    string          `json:"request"`
-	Notify     string          `json:"notify"`
-	WaitFile   string          `json:"wait_file"`
-	Touch      string          `json:"touch"`
-	DelayMS    int             `json:"delay_ms"`
-	Cancel     bool            `json:"until_cancel"`
-	Hang       bool            `json:"hang"`
-	Heartbeat  bool            `json:"heartbeat"`
-	EveryMS    int             `json:"every_ms"`
-	Deaf       bool            `json:"deaf"`
-	NoCancel   bool            `json:"ignore_cancel"`
-	NoTerm     bool            `json:"ignore_sigterm"`
-	Error      json.RawMessage `json:"error"`
-	Stop       string          `json:"stop"`
-	Exit       *int            `json:"exit"`
-	Crash      bool            `json:"crash"`
-	Late       bool            `json:"late"`
-	Unanswered bool            `json:"unanswered"`
+	Text        *string         `json:"text"`
+	Bytes       string          `json:"of"`
+	N           int             `json:"bytes"`
+	Thought     string          `json:"thought"`
+	Tool        json.RawMessage `json:"tool"`
+	Permission  *permission     `json:"permission"`
+	Permissions []permission    `json:"permissions"`
+	Write       *write          `json:"write"`
+	Tree        int             `json:"tree"`
+	PIDs        string          `json:"pids"`
+	Hold        bool            `json:"hold"`
+	Save        *save           `json:"save"`
+	Open        string          `json:"open"`
+	Flood       int             `json:"flood"`
+	Usage       json.RawMessage `json:"usage"`
+	Receipt     json.RawMessage `json:"receipt"`
+	Echo        bool            `json:"echo"`
+	Raw         *string         `json:"raw"`
+	Raw64       []byte          `json:"raw64"`
+	Stderr      string          `json:"stderr"`
+	Stderr64    []byte          `json:"stderr64"`
+	Line        int             `json:"line"`
+	Request     string          `json:"request"`
+	Notify      string          `json:"notify"`
+	WaitFile    string          `json:"wait_file"`
+	Touch       string          `json:"touch"`
+	DelayMS     int             `json:"delay_ms"`
+	Cancel      bool            `json:"until_cancel"`
+	Hang        bool            `json:"hang"`
+	Heartbeat   bool            `json:"heartbeat"`
+	EveryMS     int             `json:"every_ms"`
+	Deaf        bool            `json:"deaf"`
+	NoCancel    bool            `json:"ignore_cancel"`
+	NoTerm      bool            `json:"ignore_sigterm"`
+	Error       json.RawMessage `json:"error"`
+	Stop        string          `json:"stop"`
+	Exit        *int            `json:"exit"`
+	Crash       bool            `json:"crash"`
+	Late        bool            `json:"late"`
+	Unanswered  bool            `json:"unanswered"`
 }
 
 type permission struct {

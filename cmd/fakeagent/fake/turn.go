@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -80,6 +81,8 @@ func (t *turn) step(s step) {
 		t.update(u)
 	case s.Permission != nil:
 		t.ask(*s.Permission)
+	case s.Permissions != nil:
+		t.askAll(s.Permissions)
 	case s.Write != nil:
 		t.write(*s.Write)
 	case s.Save != nil:
@@ -229,7 +232,21 @@ func (t *turn) call(method string, params any, id string) json.RawMessage {
 	}
 }
 
-func (t *turn) ask(p permission) {
+// askAll asks all at once; the answers become text in the order of the list.
+func (t *turn) askAll(ps []permission) {
+	res := make([]json.RawMessage, len(ps))
+	var wg sync.WaitGroup
+	for i, p := range ps {
+		wg.Go(func() { res[i] = t.request(p) })
+	}
+	wg.Wait()
+	for _, r := range res {
+		t.text("permission " + string(r) + "\n")
+	}
+}
+
+// request asks and gives the answer.
+func (t *turn) request(p permission) json.RawMessage {
 	if p.Call == "" {
 		p.Call = "perm-" + p.Title
 	}
@@ -244,7 +261,11 @@ func (t *turn) ask(p permission) {
 	if options == nil {
 		options = json.RawMessage(`[{"optionId":"yes","kind":"allow_once","name":"Allow"},{"optionId":"no","kind":"reject_once","name":"Reject"}]`)
 	}
-	res := t.call("session/request_permission", map[string]any{"sessionId": t.session, "toolCall": call, "options": options}, p.ID)
+	return t.call("session/request_permission", map[string]any{"sessionId": t.session, "toolCall": call, "options": options}, p.ID)
+}
+
+func (t *turn) ask(p permission) {
+	res := t.request(p)
 	t.text("permission " + string(res) + "\n")
 	var r struct {
 		Outcome struct {

@@ -17,6 +17,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"witan/kernel"
+	"witan/kernel/policy"
 )
 
 // Config is the whole of config.toml with defaults filled in.
@@ -57,6 +58,7 @@ type Run struct {
 	Isolation   string   `toml:"isolation"`
 	Verify      []string `toml:"verify"`
 	CommitGate  string   `toml:"commit_gate"`
+	Deny        []string `toml:"deny"` // beats every permission; see docs/permissions.md
 }
 
 // Price is in millionths of a US dollar per million tokens.
@@ -199,6 +201,11 @@ func (c *Config) check(name string, src []byte) error {
 		one("commit", c.Run.Commit, Commits), one("isolation", c.Run.Isolation, Isolations), one("commit_gate", c.Run.CommitGate, gates)} {
 		if e != nil {
 			return e
+		}
+	}
+	for _, r := range c.Run.Deny {
+		if _, err := policy.ParseRule(r); err != nil {
+			return kernel.E("config.check", kernel.Invalid, err, "%s%s: deny rule %q", name, lineOf(src, "deny"), r)
 		}
 	}
 	for id, a := range c.Agents {

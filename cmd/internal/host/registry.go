@@ -58,6 +58,7 @@ func (h *Host) registry() kernel.Registry {
 			State: func(t kernel.Turn) string {
 				return filepath.Join(h.opts.Home, "turns", string(t.Run), t.Phase+"-"+strconv.Itoa(t.Round)+"-"+strconv.Itoa(t.Slot+1))
 			},
+			Deny:   h.cfg.Run.Deny,
 			Places: h.place,
 			Forget: h.store.Conversations.ForgetSession,
 		}}.registry()

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -78,10 +79,13 @@ func (d *Desk) answer(ctx context.Context, q Question) string {
 		c.Allow, c.Option = false, ""
 	}
 	word := "reject"
+	if c.Why == withdrawn {
+		word = "cancelled"
+	}
 	if c.Allow && c.Option != "" {
 		word = "allow"
 	}
-	body := kernel.PermissionBody{Asked: d.r.Line(q.Asked), Resolved: d.r.Line(strings.Join(q.Op.Paths, ", ")), Decision: word, By: c.By, Kind: d.r.Line(q.Op.Kind)}
+	body := kernel.PermissionBody{Asked: d.r.Line(q.Asked), Resolved: d.r.Line(strings.Join(q.Op.Paths, ", ")), Decision: word, By: c.By, Gate: kernel.GateID(c.Gate), Kind: d.r.Line(q.Op.Kind)}
 	if err := d.r.env.Note(context.WithoutCancel(ctx), kernel.PermissionRec, body); err != nil || d.over.Err() != nil {
 		return ""
 	}
@@ -92,7 +96,7 @@ func (d *Desk) answer(ctx context.Context, q Question) string {
 // turn lasts.
 func (d *Desk) choose(ctx context.Context, q Question) policy.Decision {
 	if d.decide == nil {
-		return d.byPolicy(q)
+		return d.byPolicy(ctx, q)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -108,16 +112,59 @@ func (d *Desk) choose(ctx context.Context, q Question) policy.Decision {
 	return c
 }
 
-// byPolicy decides without a person: what one would be asked about is rejected.
-// An option that allows for ever is not taken: it would keep later questions from
-// the policy.
-func (d *Desk) byPolicy(q Question) policy.Decision {
-	t, mode, offered := d.r.req.Turn, policy.ReadOnly, q.Offered
-	if t.Write {
+// withdrawn is a question that nobody answered before its turn was over or parked.
+const withdrawn = "withdrawn"
+
+// byPolicy decides by the rules, and asks the person where they say so. Where
+// nobody can be asked, that is a rejection.
+func (d *Desk) byPolicy(ctx context.Context, q Question) policy.Decision {
+	t := d.r.req.Turn
+	mode := policy.Mode(t.Mode)
+	if t.Write && mode == "" {
 		mode = policy.Full
 	}
-	v := policy.Decide(policy.Request{Mode: mode, Write: t.Write, Workspace: Resolve(d.r.req.Workspace, "."), Op: q.Op})
-	c := policy.Decision{Allow: v.Outcome == policy.Allow, Why: v.Why, By: "policy"}
+	home, _ := os.UserHomeDir() // without one, ~ is nothing that is known
+	req := policy.Request{Mode: mode, Write: t.Write, Workspace: Resolve(d.r.req.Workspace, "."), Home: home, Op: q.Op}
+	if t.OutputDir != "" {
+		req.Output = []string{Resolve(t.OutputDir, ".")}
+	}
+	for _, text := range d.r.req.Deny {
+		rule, err := policy.ParseRule(text)
+		if err != nil { // a rule that says nothing readable denies everything
+			return pick(policy.Decision{Why: "bad_rule", By: "policy"}, q.Offered)
+		}
+		req.Deny = append(req.Deny, rule)
+	}
+	v := policy.Decide(req)
+	if v.Outcome == policy.AskFor && d.r.env.Ask != nil {
+		return d.byPerson(ctx, q, v)
+	}
+	return pick(policy.Decision{Allow: v.Outcome == policy.Allow, Why: v.Why, By: "policy"}, q.Offered)
+}
+
+// byPerson opens a gate and takes its answer. A question that was withdrawn is
+// answered with nothing.
+func (d *Desk) byPerson(ctx context.Context, q Question, v policy.Verdict) policy.Decision {
+	key, err := kernel.ParseDigest(v.Key)
+	if err != nil {
+		return pick(policy.Decision{Why: v.Why, By: "policy"}, q.Offered)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(d.over, cancel)()
+	defer d.r.Ask()()
+	a, err := d.r.env.Ask(ctx, kernel.Question{Kind: kernel.GatePermission, Key: key, Request: q.Key.String(),
+		Summary: d.r.Line(v.Summary), Target: d.r.Line(v.Target), Options: kernel.PermissionOptions})
+	if err != nil || ctx.Err() != nil {
+		return policy.Decision{Why: withdrawn, By: "policy"}
+	}
+	c := policy.Decision{Allow: a.Option != "reject", Why: v.Why, By: a.By, Gate: string(a.Gate)}
+	return pick(c, q.Offered)
+}
+
+// pick takes the offered option that says what was decided. One that allows for
+// ever is not taken: it would keep later questions from the policy.
+func pick(c policy.Decision, offered []policy.Option) policy.Decision {
 	outcome := policy.Reject
 	if c.Allow {
 		outcome = policy.Allow
