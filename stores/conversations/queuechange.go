@@ -97,6 +97,8 @@ func (s *Store) HoldEntry(ctx context.Context, id kernel.ConversationID, e kerne
 // TakeEntry implements kernel.Queue. A damaged entry stops the queue: what comes
 // after it must not go first.
 func (s *Store) TakeEntry(ctx context.Context, id kernel.ConversationID) (got kernel.QueueEntry, err error) {
+	s.db.At("queue.take.before")
+	defer s.db.At("queue.take.after")
 	err = s.update(4096, func(txn *badger.Txn) error {
 		q, err := readQueue(txn, id)
 		if err != nil {
@@ -144,6 +146,8 @@ func (s *Store) ReturnEntry(ctx context.Context, id kernel.ConversationID, e ker
 
 // EntryDelivered implements kernel.Queue.
 func (s *Store) EntryDelivered(ctx context.Context, id kernel.ConversationID, e kernel.EntryID) error {
+	s.db.At("queue.delivered.before")
+	defer s.db.At("queue.delivered.after")
 	return s.update(4096, func(txn *badger.Txn) error {
 		q, err := readQueue(txn, id)
 		if err != nil || !slices.Contains(q.Order, e) {

@@ -136,10 +136,11 @@ func (d *drain) step(id kernel.ConversationID, w *watched) bool {
 func (d *drain) settle(id kernel.ConversationID, run kernel.RunID) bool {
 	sum := kernel.RunSummary{Status: kernel.RunRunning}
 	for sum.Status == kernel.RunRunning {
-		err := d.h.engine.Wait(d.ctx, run) // its error is in how the run ended
+		_ = d.h.engine.Wait(d.ctx, run) // its error is in how the run ended
 		if d.ctx.Err() != nil {
 			return false // the next host finds the entries
 		}
+		var err error
 		if sum, err = d.h.run(d.ctx, string(run)); err != nil {
 			d.trouble(d.ctx, id, err)
 			return false

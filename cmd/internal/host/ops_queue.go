@@ -80,7 +80,7 @@ func opQueueAdd(ctx context.Context, h *Host, a QueueAddArgs, emit Emit) error {
 	if err != nil {
 		return err
 	}
-	if _, err := h.submission(ctx, a.Run); err != nil {
+	if err := h.acceptable(ctx, a.Run); err != nil {
 		return err
 	}
 	text := a.Run.Text
@@ -110,6 +110,15 @@ func opQueueAdd(ctx context.Context, h *Host, a QueueAddArgs, emit Emit) error {
 	err = h.giveEntry(ctx, e, emit)
 	h.drain.wake(c.ID, active...)
 	return err
+}
+
+// acceptable refuses what a submission would refuse.
+func (h *Host) acceptable(ctx context.Context, a RunArgs) error {
+	sub, err := h.submission(ctx, a)
+	if err != nil {
+		return err
+	}
+	return kernel.CheckQueueText("host.queue", sub.Text) // without the names it began with
 }
 
 // entry finds what a command names.
@@ -173,7 +182,17 @@ func (h *Host) wakeNow(ctx context.Context, id kernel.ConversationID, err error)
 }
 
 func opQueueEdit(ctx context.Context, h *Host, a QueueArgs, emit Emit) error {
-	return h.changeEntry(ctx, a, emit, func(e kernel.QueueEntry) error { return h.queue().EditEntry(ctx, e.Conversation, e.ID, a.Text) })
+	return h.changeEntry(ctx, a, emit, func(e kernel.QueueEntry) error {
+		e.Text = a.Text
+		args, err := entryArgs(e)
+		if err != nil {
+			return err
+		}
+		if err := h.acceptable(ctx, args); err != nil {
+			return err
+		}
+		return h.queue().EditEntry(ctx, e.Conversation, e.ID, a.Text)
+	})
 }
 
 func opQueueRemove(ctx context.Context, h *Host, a QueueArgs, emit Emit) error {

@@ -68,7 +68,10 @@ func (a *app) queueAddCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			f.conversation, f.onGate, f.mode = args[0], "exit", "work"
+			f.conversation, f.mode = args[0], "work"
+			if f.onGate, err = a.queuedGate(c, f.onGate); err != nil {
+				return err
+			}
 			ra, err := f.args(text)
 			if err != nil {
 				return err
@@ -78,15 +81,26 @@ func (a *app) queueAddCmd() *cobra.Command {
 			return a.queueRows(c, "queue.add", host.QueueAddArgs{Run: ra, Key: key}, "")
 		}}
 	fl := c.Flags()
-	fl.StringVar(&f.agents, "agents", "", "agents, separated by commas")
-	fl.StringVar(&f.plan, "plan", "", "how they work together")
-	fl.StringVar(&f.permission, "permission", "", "read-only, or full with --isolation in-place")
-	fl.StringVar(&f.commit, "commit", "", "record")
+	onGateFlag(c, &f.onGate)
+	fl.StringVar(&f.agents, "agents", "", "agents, separated by commas; auto picks them")
+	fl.StringVar(&f.plan, "plan", "", "direct, batch, discuss or council")
+	fl.StringVar(&f.form, "form", "", "of discuss: sequential or agent-led")
+	fl.StringVar(&f.permission, "permission", "", "read-only, ask, auto or full")
+	fl.StringVar(&f.commit, "commit", "", "record, apply or git")
 	fl.StringVar(&f.isolation, "isolation", "", "auto or in-place")
 	fl.StringVar(&f.pipeline, "pipeline", "", "pipeline file")
 	fl.StringArrayVar(&f.verify, "verify", nil, "shell line run in a clean copy of the candidate; may be repeated")
 	fl.StringVar(&f.key, "key", "", "idempotency key: the same key and text add one entry")
 	return c
+}
+
+// queuedGate is what a queued run does at a gate: nobody is at the terminal then,
+// so that it waits only when asked to.
+func (a *app) queuedGate(c *cobra.Command, v string) (string, error) {
+	if !c.Flags().Changed("on-gate") {
+		return kernel.OnGateExit, nil
+	}
+	return a.onGate(c, v)
 }
 
 func (a *app) queueEditCmd() *cobra.Command {
