@@ -122,14 +122,22 @@ func TestPlacesAtTheSameTime(t *testing.T) {
 	w.must(err)
 	var wg sync.WaitGroup
 	errs := make(chan error, 8)
-	for range cap(errs) {
+	shared := w.places
+	for i := range cap(errs) {
+		places := shared
+		if i%2 == 0 {
+			places = &isolation.Places{Root: shared.Root, Run: shared.Run, Packs: shared.Packs}
+		}
 		wg.Go(func() {
-			pl, err := w.places.Open(t.Context(), kernel.Turn{Version: 1, Run: "run_1", Write: true, Snapshot: d}, snap)
+			pl, err := places.Open(t.Context(), kernel.Turn{Version: 1, Run: "run_1", Write: true, Snapshot: d}, snap)
 			if err == nil {
 				_, _, _, err = pl.Capture(t.Context())
 			}
 			if err == nil {
 				err = pl.Close(t.Context())
+			}
+			if err == nil {
+				_, err = places.Leftovers(t.Context(), nil)
 			}
 			errs <- err
 		})

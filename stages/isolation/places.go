@@ -18,20 +18,38 @@ const (
 	Workspace = "workspace" // the workspace itself, not to be written
 )
 
-// Places makes the folders of turns below Root. Two hosts must not share a root.
+// Places makes the folders of turns below Root. Two hosts must not share a root. One
+// value for all turns is the fastest; several of one root are as safe.
 type Places struct {
 	Root  string
 	Run   kernel.Runner // for git
 	Packs kernel.Packs
 
-	git sync.Mutex // git looks at all worktrees when it adds one, and dislikes one that is half made
+	git sync.Mutex // spares worktrees its repeats
 }
 
-// worktrees runs a command on the worktrees of a repository, one at a time.
-func (p *Places) worktrees(ctx context.Context, g *tree.Git, args ...string) ([]byte, error) {
+// worktreeTries is how often a command on worktrees is run.
+const worktreeTries = 4
+
+// worktrees runs a command on the worktrees of a repository. Git looks at all of them
+// when it adds one, and gives up at one that is half made: by another value of Places,
+// another host, or the person. It leaves nothing behind then, so it is asked again.
+func (p *Places) worktrees(ctx context.Context, g *tree.Git, args ...string) (out []byte, err error) {
 	p.git.Lock()
 	defer p.git.Unlock()
-	return g.Output(ctx, append([]string{"worktree"}, args...)...)
+	for range worktreeTries {
+		b, again := g.Output(ctx, append([]string{"worktree"}, args...)...)
+		if again == nil {
+			return b, nil
+		}
+		if err == nil {
+			err = again // the first says what is wrong
+		}
+		if !kernel.IsKind(again, kernel.Unavailable) {
+			break
+		}
+	}
+	return nil, err
 }
 
 // Open gives turn t of a snapshot its folder. A writer gets a worktree or a copy, or
