@@ -122,12 +122,8 @@ func TestPlacesAtTheSameTime(t *testing.T) {
 	w.must(err)
 	var wg sync.WaitGroup
 	errs := make(chan error, 8)
-	shared := w.places
-	for i := range cap(errs) {
-		places := shared
-		if i%2 == 0 {
-			places = &isolation.Places{Root: shared.Root, Run: shared.Run, Packs: shared.Packs}
-		}
+	for range cap(errs) {
+		places := &isolation.Places{Root: w.places.Root, Run: shell{}, Packs: w.packs} // nothing but the repository is shared
 		wg.Go(func() {
 			pl, err := places.Open(t.Context(), kernel.Turn{Version: 1, Run: "run_1", Write: true, Snapshot: d}, snap)
 			if err == nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"witan/kernel"
 	"witan/kernel/tree"
@@ -18,25 +17,21 @@ const (
 	Workspace = "workspace" // the workspace itself, not to be written
 )
 
-// Places makes the folders of turns below Root. Two hosts must not share a root. One
-// value for all turns is the fastest; several of one root are as safe.
+// Places makes the folders of turns below Root. Two hosts must not share a root.
 type Places struct {
 	Root  string
 	Run   kernel.Runner // for git
 	Packs kernel.Packs
-
-	git sync.Mutex // spares worktrees its repeats
 }
 
 // worktreeTries is how often a command on worktrees is run.
 const worktreeTries = 4
 
 // worktrees runs a command on the worktrees of a repository. Git looks at all of them
-// when it adds one, and gives up at one that is half made: by another value of Places,
-// another host, or the person. It leaves nothing behind then, so it is asked again.
-func (p *Places) worktrees(ctx context.Context, g *tree.Git, args ...string) (out []byte, err error) {
-	p.git.Lock()
-	defer p.git.Unlock()
+// when it adds one, and gives up at one that is half made: we wait for each other, and
+// for what else runs git there it is asked again; it leaves nothing behind then.
+func worktrees(ctx context.Context, g *tree.Git, repository string, args ...string) (out []byte, err error) {
+	defer lock(repository)()
 	for range worktreeTries {
 		b, again := g.Output(ctx, append([]string{"worktree"}, args...)...)
 		if again == nil {
