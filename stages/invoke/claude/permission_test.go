@@ -29,6 +29,7 @@ const (
 )
 
 func TestPermissionByPolicy(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name, kind, title string
 		more              map[string]any
@@ -62,6 +63,7 @@ func TestPermissionByPolicy(t *testing.T) {
 func deciding(d turn.Decide) func(*Config) { return func(c *Config) { c.Decide = d } }
 
 func TestWhoDecides(t *testing.T) {
+	t.Parallel()
 	w := invoketest.NewWorld(t)
 	var seen []policy.Operation
 	a := open(t, w, invoketest.Steps(
@@ -88,6 +90,7 @@ func TestWhoDecides(t *testing.T) {
 }
 
 func TestOnlyWhatIsOffered(t *testing.T) {
+	t.Parallel()
 	for _, d := range []policy.Decision{{Allow: true, Option: "forged"}, {Allow: true}, {Allow: false, Option: "deny"}, {}} {
 		w := invoketest.NewWorld(t)
 		a := open(t, w, invoketest.Steps(ask("edit", "Write", nil)), invoketest.Options{},
@@ -105,6 +108,7 @@ func TestOnlyWhatIsOffered(t *testing.T) {
 
 // A decision that is not on record is not given.
 func TestOnRecordFirst(t *testing.T) {
+	t.Parallel()
 	w := invoketest.NewWorld(t)
 	a := open(t, w, invoketest.Steps(ask("read", "Read", nil)), invoketest.Options{},
 		deciding(func(context.Context, kernel.Env, kernel.Turn, policy.Operation, []policy.Option) policy.Decision {
@@ -118,6 +122,7 @@ func TestOnRecordFirst(t *testing.T) {
 
 // A stop ends the question that a person has not answered, and the agent is kept.
 func TestStopWhileAPersonIsAsked(t *testing.T) {
+	t.Parallel()
 	w := invoketest.NewWorld(t)
 	asked := make(chan struct{})
 	a := open(t, w, invoketest.Steps(ask("edit", "Write", nil)), invoketest.Options{Watchdog: turn.Watchdog{CancelGrace: time.Minute}},
@@ -141,6 +146,7 @@ func TestStopWhileAPersonIsAsked(t *testing.T) {
 
 // A person who takes long is no silence of the agent.
 func TestAPersonMayTakeLong(t *testing.T) {
+	t.Parallel()
 	w := invoketest.NewWorld(t)
 	a := open(t, w, invoketest.Steps(ask("edit", "Write", nil)), invoketest.Options{Watchdog: turn.Watchdog{NoOutput: 100 * time.Millisecond, Tool: 100 * time.Millisecond}},
 		deciding(func(ctx context.Context, _ kernel.Env, _ kernel.Turn, _ policy.Operation, offered []policy.Option) policy.Decision {
@@ -158,6 +164,7 @@ func TestAPersonMayTakeLong(t *testing.T) {
 // What is no question about a tool is refused; a request without a usable id, or an
 // end that cannot be read, fails closed.
 func TestStrangeRequests(t *testing.T) {
+	t.Parallel()
 	w := invoketest.NewWorld(t)
 	a := open(t, w, invoketest.Steps(invoketest.Step{"request": "hook_callback"}), invoketest.Options{})
 	if got := w.Good(t, a, w.Request("x")); got != `answer {"error":"method not found: hook_callback"}` {
@@ -175,6 +182,7 @@ func TestStrangeRequests(t *testing.T) {
 // An agent that refuses the first request, or gives a result before any prompt,
 // is not given one.
 func TestNoHandshake(t *testing.T) {
+	t.Parallel()
 	w := invoketest.NewWorld(t)
 	a := open(t, w, invoketest.Steps(invoketest.Say("x")).With("no_init", true), invoketest.Options{Watchdog: turn.Watchdog{Startup: 200 * time.Millisecond}})
 	_, err := w.Invoke(t, a, w.Request("x"))

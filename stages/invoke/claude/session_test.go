@@ -43,6 +43,7 @@ func has(flags []string, want ...string) bool {
 }
 
 func TestASessionGoesOn(t *testing.T) {
+	t.Parallel()
 	w := invoketest.NewWorld(t)
 	s := invoketest.Steps(invoketest.Say("ok")).With("log", w.LogFile()).With("load", true)
 	a := open(t, w, s, invoketest.Options{})
@@ -68,6 +69,7 @@ func TestASessionGoesOn(t *testing.T) {
 // A session that the program does not know any more is forgotten, once: the next
 // try is one of a new session.
 func TestADeadSession(t *testing.T) {
+	t.Parallel()
 	w := invoketest.NewWorld(t)
 	native := "gone-0000-4000-8000-000000000001"
 	if err := w.Mem.PutSession(t.Context(), invoketest.Conversation, "alpha", kernel.Session{Native: native}); err != nil {
@@ -90,12 +92,14 @@ func TestADeadSession(t *testing.T) {
 }
 
 func TestNoSessionToGoOnIn(t *testing.T) {
+	t.Parallel()
 	w := invoketest.NewWorld(t)
 	_, err := w.Invoke(t, open(t, w, invoketest.Steps(invoketest.Say("ok")), invoketest.Options{}), w.Request("x", invoketest.Continue))
 	invoketest.Failed(t, err, kernel.ClassSession, "session_gone")
 }
 
 func TestNativeIDsStayHere(t *testing.T) {
+	t.Parallel()
 	w := invoketest.NewWorld(t)
 	native := "5e55104e-0000-4000-8000-000000000001"
 	if err := w.Mem.PutSession(t.Context(), invoketest.Conversation, "alpha", kernel.Session{Native: native}); err != nil {
@@ -111,6 +115,7 @@ func TestNativeIDsStayHere(t *testing.T) {
 
 // What an agent does when nobody asked makes its process one that is not used again.
 func TestWorkBetweenTurns(t *testing.T) {
+	t.Parallel()
 	for name, raw := range map[string]string{
 		"a turn of its own":          `{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"by myself"}]}}`,
 		"the end of one":             `{"type":"result","subtype":"success","is_error":false}`,
@@ -161,6 +166,7 @@ func until(t *testing.T, what string, done func() bool) {
 }
 
 func TestIdleAgentsEnd(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(a *Agent, w *invoketest.World){
 		"in time":         func(*Agent, *invoketest.World) {},
 		"with the folder": func(a *Agent, w *invoketest.World) { a.Release(w.Workspace) },
@@ -184,6 +190,7 @@ func TestIdleAgentsEnd(t *testing.T) {
 }
 
 func TestFlags(t *testing.T) {
+	t.Parallel()
 	w := invoketest.NewWorld(t)
 	s := invoketest.Steps(invoketest.Say("ok")).With("log", w.LogFile())
 	free := func(c *Config) {
@@ -217,6 +224,7 @@ func TestFlags(t *testing.T) {
 }
 
 func TestToolServers(t *testing.T) {
+	t.Parallel()
 	w := invoketest.NewWorld(t)
 	s := invoketest.Steps(invoketest.Say("ok")).With("log", w.LogFile()).With("load", true)
 	a := open(t, w, s, invoketest.Options{})

@@ -23,6 +23,7 @@ func recorded(t *testing.T, name string) invoketest.Script {
 
 // Every stream was recorded from the program; all but the last say "success".
 func TestSigns(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ name, class, reason, text, kept string }{
 		{"sign-in", kernel.ClassSignIn, "signed_out", "401 Incorrect API key", ""},
 		{"signed-out", kernel.ClassSignIn, "signed_out", "Please run /login", ""},
@@ -49,6 +50,7 @@ func TestSigns(t *testing.T) {
 
 // Ends that the program has, and that no stream was recorded of.
 func TestSignsWithoutARecording(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ result, class, reason string }{
 		{`"is_error":true,"subtype":"success","api_error_type":"overloaded_error","result":"Overloaded"`, kernel.ClassProvider, "provider_error"},
 		{`"is_error":true,"subtype":"success","api_error":"billing_error","result":"Credit balance is too low"`, kernel.ClassSignIn, "billing"},
@@ -70,6 +72,7 @@ func TestSignsWithoutARecording(t *testing.T) {
 }
 
 func TestRecordedAnswers(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name, text string
 		tools      []kernel.ToolCall
@@ -101,6 +104,7 @@ func TestRecordedAnswers(t *testing.T) {
 
 // A sub-agent that changed something makes the turn one that must not be repeated.
 func TestSubAgentHasEffects(t *testing.T) {
+	t.Parallel()
 	w := invoketest.NewWorld(t)
 	s := recorded(t, "sub-agent")
 	raw, _, _ := strings.Cut(s["steps"].([]invoketest.Step)[0]["raw"].(string), "\n{\"stop_reason\"") // its result
@@ -112,6 +116,7 @@ func TestSubAgentHasEffects(t *testing.T) {
 }
 
 func TestRetriesAreTold(t *testing.T) {
+	t.Parallel()
 	w := invoketest.NewWorld(t)
 	_, err := w.Invoke(t, open(t, w, recorded(t, "rate-limit"), invoketest.Options{}), w.Request("x"))
 	invoketest.Failed(t, err, kernel.ClassRateLimit, "rate_limited")
