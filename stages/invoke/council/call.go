@@ -143,14 +143,14 @@ func (a arguments) finding() (kernel.Outcome, error) {
 // refused is an error as the agent sees it: a code, and one sentence without
 // its cause.
 func refused(err error) *mcp.CallToolResult {
-	code, text := "internal", "the host could not do it"
+	name, text := "internal", "the host could not do it"
 	var r *receipts.Error
 	var k *kernel.Error
 	switch {
 	case errors.As(err, &r):
-		code, text = r.Code, strings.TrimLeft(strings.TrimPrefix(r.Error(), r.Code), ": ")
+		name, text = r.Code, strings.TrimLeft(strings.TrimPrefix(r.Error(), r.Code), ": ")
 	case errors.As(err, &k):
-		code, text = strings.ReplaceAll(strings.ReplaceAll(k.Kind.String(), " ", "_"), "-", "_"), k.What
+		name, text = strings.ReplaceAll(strings.ReplaceAll(k.Kind.String(), " ", "_"), "-", "_"), k.What
 		if text == "" {
 			text = k.Kind.String()
 		}
@@ -158,8 +158,9 @@ func refused(err error) *mcp.CallToolResult {
 			text += "; " + k.Next
 		}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		code, text = "cancelled", "the call was cancelled"
+		name, text = "cancelled", "the call was cancelled"
 	}
-	return &mcp.CallToolResult{IsError: true, StructuredContent: map[string]string{"code": code, "message": plaintext.Clean(text)},
-		Content: []mcp.Content{&mcp.TextContent{Text: code + ": " + plaintext.Clean(text)}}}
+	text = plaintext.Clean(text)
+	return &mcp.CallToolResult{IsError: true, StructuredContent: map[string]string{"code": name, "message": text},
+		Content: []mcp.Content{&mcp.TextContent{Text: name + ": " + text}}}
 }
