@@ -23,16 +23,14 @@ func (s *Server) serve(c net.Conn) {
 		return
 	}
 	s.know(c)
+	// A client that sends no more is gone: what still waits for it ends, and what
+	// can be answered at once still is.
 	gone, leave := context.WithCancel(s.quit)
 	defer leave()
-	srv := e.protocol(gone)
-	ss, err := srv.Connect(gone, &window{conn: c, gone: leave}, nil)
-	if err != nil {
-		return
+	ss, err := e.protocol(gone).Connect(s.quit, &window{conn: c, gone: leave}, nil)
+	if err == nil {
+		_ = ss.Wait() // however it ended, it is over
 	}
-	stop := context.AfterFunc(gone, func() { _ = c.Close() })
-	defer stop()
-	_ = ss.Wait() // however it ended, it is over
 }
 
 // hello reads the token and returns its endpoint; nil when there is none.

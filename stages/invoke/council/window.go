@@ -54,6 +54,7 @@ func (c *windowed) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := c.Connection.Read(ctx)
 	if err != nil {
 		c.gone()
+		c.settle()
 		return m, err
 	}
 	if r, ok := m.(*jsonrpc.Request); !ok || !r.IsCall() {
@@ -69,6 +70,22 @@ func (c *windowed) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return nil, io.EOF
 }
 
+// settle waits until the requests so far have their answers: once its reader has
+// failed, the SDK drops those that it has not begun with.
+func (c *windowed) settle() {
+	late := time.NewTimer(writeTimeout)
+	defer late.Stop()
+	for range maxInFlight {
+		select {
+		case c.room <- struct{}{}:
+		case <-c.over:
+			return
+		case <-late.C:
+			return
+		}
+	}
+}
+
 func (c *windowed) Write(ctx context.Context, m jsonrpc.Message) error {
 	if _, ok := m.(*jsonrpc.Response); ok {
 		defer func() {
@@ -78,7 +95,12 @@ func (c *windowed) Write(ctx context.Context, m jsonrpc.Message) error {
 			}
 		}()
 	}
-	return c.Connection.Write(ctx, m)
+	err := c.Connection.Write(ctx, m)
+	if err != nil && ctx.Err() == nil { // nobody reads it
+		c.gone()
+		c.once.Do(func() { close(c.over) })
+	}
+	return err
 }
 
 func (c *windowed) Close() error {
