@@ -252,7 +252,7 @@ func TestFloodWithoutReading(t *testing.T) {
 	if err == nil {
 		t.Errorf("%d bytes of requests are read, and no answer is", sent)
 	}
-	if most := h.most(); most > 64 {
+	if most := h.most(); most > 16 {
 		t.Errorf("%d calls at once", most)
 	}
 	if text, code := call(t, connect(t, m), "receipt", good); code != "" {
@@ -278,7 +278,7 @@ func (c *counting) Context(context.Context, string) (string, error) {
 		c.now--
 		c.mu.Unlock()
 	}()
-	return strings.Repeat("x", 1<<20), nil
+	return strings.Repeat("x", 64<<10), nil
 }
 
 func (c *counting) most() int {

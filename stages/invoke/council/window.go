@@ -14,7 +14,7 @@ import (
 // Bounds of a connection.
 const (
 	maxLine      = 1 << 20 // arguments within their bound fit, however they are escaped
-	maxInFlight  = 64      // requests without an answer; further ones wait unread
+	maxInFlight  = 16      // requests without an answer; further ones wait unread
 	writeTimeout = 30 * time.Second
 )
 
