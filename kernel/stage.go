@@ -251,6 +251,7 @@ type InvokeRequest struct {
 	Workspace    string      // working directory of the turn
 	Deny         []string    // operations that nobody may do here, as policy.ParseRule reads them
 	MCP          []MCPServer // tool servers that the agent is offered, where it takes any
+	Waiting      func() bool // a person is being asked through one of them, so nobody is silent; nil: never
 	State        string      // folder for the agent's files of this turn (TMPDIR and output below it)
 }
 

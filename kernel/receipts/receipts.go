@@ -74,22 +74,9 @@ func ExpectOf(t kernel.Turn) Expect {
 // lists the pointers of what was left out; only a receipt that is no JSON
 // object, has a duplicate key, is too large or stale fails then.
 func Parse(raw []byte, exp Expect, strict bool) (canonical json.RawMessage, dropped []string, err error) {
-	raw = bytes.TrimSpace(raw)
-	if len(raw) > MaxBytes {
-		return nil, nil, &Error{Code: TooLarge, What: fmt.Sprintf("%d bytes, at most %d", len(raw), MaxBytes)}
-	}
-	if !utf8.Valid(raw) {
-		return nil, nil, &Error{Code: Invalid, What: "not UTF-8"}
-	}
-	c, cerr := kernel.CanonicalJSON(raw)
-	if cerr != nil {
-		return nil, nil, &Error{Code: Invalid, What: cause(cerr)}
-	}
-	var m map[string]any
-	dec := json.NewDecoder(bytes.NewReader(c))
-	dec.UseNumber()
-	if err := dec.Decode(&m); err != nil || m == nil {
-		return nil, nil, &Error{Code: Invalid, What: "not an object"}
+	m, bad := read(raw)
+	if bad != nil {
+		return nil, nil, bad
 	}
 	keys, ok := phases[exp.Phase]
 	if !ok {
@@ -120,6 +107,28 @@ func Parse(raw []byte, exp Expect, strict bool) (canonical json.RawMessage, drop
 		return nil, nil, &Error{Code: Invalid, What: cause(cerr)}
 	}
 	return out, p.dropped, nil
+}
+
+// read takes raw apart: one object within its bounds, without duplicate keys.
+func read(raw []byte) (map[string]any, *Error) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) > MaxBytes {
+		return nil, &Error{Code: TooLarge, What: fmt.Sprintf("%d bytes, at most %d", len(raw), MaxBytes)}
+	}
+	if !utf8.Valid(raw) {
+		return nil, &Error{Code: Invalid, What: "not UTF-8"}
+	}
+	c, err := kernel.CanonicalJSON(raw)
+	if err != nil {
+		return nil, &Error{Code: Invalid, What: cause(err)}
+	}
+	var m map[string]any
+	dec := json.NewDecoder(bytes.NewReader(c))
+	dec.UseNumber()
+	if err := dec.Decode(&m); err != nil || m == nil {
+		return nil, &Error{Code: Invalid, What: "not an object"}
+	}
+	return m, nil
 }
 
 func cause(err error) string {

@@ -14,7 +14,10 @@ var common = map[string]field{
 	"round": {kind: "int"}, "snapshot": {kind: "string"},
 }
 
-var verdicts = []string{"support", "contradict"}
+var (
+	verdicts   = []string{"support", "contradict"}
+	severities = []string{"high", "medium", "low", "info"}
+)
 
 // phases lists the further keys of each phase (docs/cli.md, receipts).
 var phases = map[string]map[string]field{
@@ -34,7 +37,7 @@ var phases = map[string]map[string]field{
 var (
 	claimKeys = map[string]field{"text": {kind: "string", required: true}, "command": {kind: "string"}, "exit": {kind: "int"},
 		"path": {kind: "string"}, "hash": {kind: "string"}}
-	findingKeys = map[string]field{"severity": {kind: "enum", required: true, of: []string{"high", "medium", "low", "info"}},
+	findingKeys = map[string]field{"severity": {kind: "enum", required: true, of: severities},
 		"stance": {kind: "enum", of: verdicts}, "title": {kind: "string", required: true}, "detail": {kind: "string", required: true},
 		"path": {kind: "string"}, "line": {kind: "int"}, "claim": {kind: "string"}}
 	decisionKeys = map[string]field{"status": {kind: "enum", required: true, of: []string{"completed", "continue", "blocked", "needs-human"}},

@@ -91,7 +91,7 @@ func (s stage) turn(ctx context.Context, env kernel.Env, agent kernel.Invoker, r
 			return kernel.Reply{}, err
 		}
 		defer tools.Close()
-		req.MCP = tools.Servers
+		req.MCP, req.Waiting = tools.Servers, tools.Waiting
 		taken := 0
 		take = func(r *kernel.Reply) {
 			receipt, found := tools.Collect()

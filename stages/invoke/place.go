@@ -20,9 +20,11 @@ type Place struct {
 type Places func(ctx context.Context, env kernel.Env, t kernel.Turn, s kernel.Snapshot) (Place, error)
 
 // Tools are the tool servers that a turn is offered. Collect gives what came
-// through them so far; Close ends the turn for them.
+// through them so far; Waiting, if set, says whether a person is being asked
+// through them; Close ends the turn for them.
 type Tools struct {
 	Servers []kernel.MCPServer
+	Waiting func() bool
 	Collect func() (receipt kernel.ReceiptBytes, found []kernel.Outcome)
 	Close   func()
 }

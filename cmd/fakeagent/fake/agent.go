@@ -34,7 +34,8 @@ func Main(args []string) int {
 		fmt.Fprintln(os.Stderr, "fakeagent:", err)
 		return 2
 	}
-	a := &agent{script: s, plain: plain, answers: map[string]chan json.RawMessage{}, cancels: map[string]context.CancelFunc{}}
+	a := &agent{script: s, plain: plain, answers: map[string]chan json.RawMessage{}, cancels: map[string]context.CancelFunc{},
+		servers: map[string][]mcpServer{}, clients: map[string]*mcpClient{}}
 	fmt.Fprint(os.Stdout, s.Banner)
 	if speak != nil {
 		a.flags = args[1:]
@@ -104,6 +105,8 @@ type agent struct {
 	mu      sync.Mutex
 	answers map[string]chan json.RawMessage
 	cancels map[string]context.CancelFunc
+	servers map[string][]mcpServer // by session, as offered; guarded by mu
+	clients map[string]*mcpClient  // by session and server; guarded by mu
 }
 
 type message struct {
@@ -145,7 +148,8 @@ func (a *agent) line(b []byte) {
 		return
 	}
 	var p struct {
-		Session string `json:"sessionId"`
+		Session string      `json:"sessionId"`
+		Servers []mcpServer `json:"mcpServers"`
 		Prompt  []struct {
 			Text string `json:"text"`
 		} `json:"prompt"`
@@ -165,12 +169,13 @@ func (a *agent) line(b []byte) {
 	case "initialize":
 		a.initialize(m.ID)
 	case "session/new":
-		a.open(m.ID)
+		a.open(m.ID, p.Servers)
 	case "session/load":
 		if !a.Load || strings.Contains(p.Session, "gone") {
 			a.refuse(m.ID, -32602, "unknown session "+p.Session)
 			return
 		}
+		a.offer(p.Session, p.Servers)
 		if a.Replay != "" {
 			(&turn{a: a, session: p.Session}).text(a.Replay)
 		}
@@ -209,12 +214,14 @@ func (a *agent) initialize(id json.RawMessage) {
 	a.answer(id, map[string]any{"protocolVersion": v, "agentCapabilities": map[string]any{"loadSession": a.Load}, "agentInfo": map[string]any{"name": a.Name}})
 }
 
-func (a *agent) open(id json.RawMessage) {
+func (a *agent) open(id json.RawMessage, servers []mcpServer) {
 	if a.Auth {
 		a.refuse(id, -32000, "authentication required")
 		return
 	}
-	res := map[string]any{"sessionId": fmt.Sprintf("s-%d-%d", os.Getpid(), a.next.Add(1))}
+	session := fmt.Sprintf("s-%d-%d", os.Getpid(), a.next.Add(1))
+	a.offer(session, servers)
+	res := map[string]any{"sessionId": session}
 	if a.Modes != nil {
 		res["modes"] = a.Modes
 	}

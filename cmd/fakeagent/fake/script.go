@@ -46,6 +46,10 @@
 //	"usage": {…}            the usage of the turn
 //	"receipt": {…}          a receipt at the end of the text. In it "$candidate", "$item", "$plan" (the first of the
 //	                        plans) and "$issues" (a list) stand for what the turn block says
+//	"mcp": {"tool": NAME, "arguments": {…}, "server": NAME}
+//	                        calls a tool of the MCP server that the client offered under that name, or of the first one,
+//	                        and says the result as text. The server is started by the first such step of a session and
+//	                        kept; the variables of "receipt" stand for the same in the arguments
 //	"echo": true            the turn block as text
 //	"raw": TEXT             as it is on stdout; "raw64": BASE64 likewise, any bytes
 //	"stderr": TEXT          as it is on stderr; "stderr64": BASE64 likewise, byte by byte
@@ -107,6 +111,7 @@ type step struct {
 	Flood       int             `json:"flood"`
 	Usage       json.RawMessage `json:"usage"`
 	Receipt     json.RawMessage `json:"receipt"`
+	MCP         *mcpCall        `json:"mcp"`
 	Echo        bool            `json:"echo"`
 	Raw         *string         `json:"raw"`
 	Raw64       []byte          `json:"raw64"`

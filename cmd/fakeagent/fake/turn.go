@@ -99,6 +99,8 @@ func (t *turn) step(s step) {
 		t.usage = s.Usage
 	case s.Receipt != nil:
 		t.text("\n<witan-receipt>\n" + blockOf(t.prompt).fill(string(s.Receipt)) + "\n</witan-receipt>\n")
+	case s.MCP != nil:
+		t.mcp(*s.MCP)
 	case s.Echo:
 		_, block, _ := strings.Cut(t.prompt, "<witan-turn>")
 		block, _, _ = strings.Cut(block, "</witan-turn>")

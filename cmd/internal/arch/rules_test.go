@@ -29,6 +29,7 @@ var homes = []struct{ prefix, home string }{
 	{"github.com/nats-io/", "bus"},
 	{"gioui.org", "ui"},
 	{"github.com/landlock-lsm/go-landlock", procHome},
+	{"github.com/modelcontextprotocol/go-sdk", "stages/invoke/council"},
 }
 
 // procHome alone may start, signal and confine processes in the product: other

@@ -19,9 +19,10 @@ type conn struct {
 	key     poolKey
 	t       Transport
 	rpc     *jsonrpc.Conn
-	name    string // what the agent calls itself
-	load    bool   // the agent can load sessions
-	session string // native
+	name    string        // what the agent calls itself
+	load    bool          // the agent can load sessions
+	session string        // native
+	tools   kernel.Digest // of the tool servers that it was opened with
 	count   counter
 	evict   *time.Timer
 	noise   turn.Tail

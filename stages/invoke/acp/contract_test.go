@@ -20,7 +20,7 @@ func open(t *testing.T, w *invoketest.World, s invoketest.Script, o invoketest.O
 }
 
 func TestContractProcess(t *testing.T) {
-	invoketest.Test(t, invoketest.Harness{Open: open, Process: true, Protocol: true})
+	invoketest.Test(t, invoketest.Harness{Open: open, Process: true, Protocol: true, MCP: true})
 }
 
 func TestContractInProcess(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 
 	"witan/kernel"
@@ -11,15 +12,24 @@ import (
 )
 
 // openSession gives the connection the session that the turn needs: the native
-// one that want names, or a new one.
+// one that want names, or a new one. A session gets the turn's tool servers when
+// it is opened; one that is open already and cannot be loaded keeps those it has.
 func (j *job) openSession(ctx context.Context, c *conn, want string) error {
-	params := map[string]any{"cwd": j.req.Workspace, "mcpServers": []any{}, "_meta": map[string]any{"witan": map[string]any{"state": j.req.State}}}
+	tools, err := servers(j.req.MCP)
+	if err != nil {
+		return err
+	}
+	params := map[string]any{"cwd": j.req.Workspace, "mcpServers": tools, "_meta": map[string]any{"witan": map[string]any{"state": j.req.State}}}
 	switch {
 	case want == "":
-	case c.session == want:
+	case c.session == want && (c.tools == kernel.Sum(tools) || !c.load):
 		return nil
 	case c.load:
-		return j.loadSession(ctx, c, want, params)
+		if err := j.loadSession(ctx, c, want, params); err != nil {
+			return err
+		}
+		c.tools = kernel.Sum(tools)
+		return nil
 	default:
 		return j.sessionGone(ctx)
 	}
@@ -33,8 +43,32 @@ func (j *job) openSession(ctx context.Context, c *conn, want string) error {
 	if err := json.Unmarshal(res, &s); err != nil || s.ID == "" {
 		return &kernel.Failure{Class: kernel.ClassProtocol, Reason: "no_session", Text: "the agent opened no session"}
 	}
-	c.session, c.count = s.ID, counter{known: true}
+	c.session, c.count, c.tools = s.ID, counter{known: true}, kernel.Sum(tools)
 	return nil
+}
+
+// servers are tool servers as the protocol has them: what it calls stdio, which
+// every agent knows. The order is fixed, so that equal servers give equal bytes.
+func servers(offered []kernel.MCPServer) (json.RawMessage, error) {
+	type variable struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
+	}
+	type server struct {
+		Name    string     `json:"name"`
+		Command string     `json:"command"`
+		Args    []string   `json:"args"`
+		Env     []variable `json:"env"`
+	}
+	all := []server{}
+	for _, m := range offered {
+		s := server{m.Name, m.Command, append([]string{}, m.Args...), []variable{}}
+		for _, k := range slices.Sorted(maps.Keys(m.Env)) {
+			s.Env = append(s.Env, variable{k, m.Env[k]})
+		}
+		all = append(all, s)
+	}
+	return kernel.Canonical(all)
 }
 
 // elsewhere are classes of a failed load that say nothing about the session.

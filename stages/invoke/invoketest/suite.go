@@ -23,6 +23,7 @@ type Harness struct {
 
 	Process  bool // the agent has a process of its own
 	Protocol bool // there are tools, sessions and a cancel; else only text
+	MCP      bool // the agent can be offered tool servers
 	// Forged is a line that answers what was never asked; "" = that of JSON-RPC.
 	Forged string
 }
@@ -61,6 +62,8 @@ func Test(t *testing.T, h Harness) {
 		{"stop obeyed", h.Protocol, stopObeyed},
 		{"stop ignored", h.Protocol, stopIgnored},
 		{"unanswered", h.Protocol, unanswered},
+		{"tool servers", h.MCP, toolServers},
+		{"waiting tool", h.MCP, waitingTool},
 		{"crash", h.Process, crash},
 		{"cannot start", h.Process, cannotStart},
 		{"stop of a deaf tree", h.Process, deafTree},

@@ -299,6 +299,9 @@ func Main(m *testing.M) int {
 	if code, ok := proc.Main(os.Args[1:]); ok {
 		return code
 	}
+	if len(os.Args) > 1 && os.Args[1] == serveTools {
+		return toolServer(os.Args[2:], os.Stdin, os.Stdout)
+	}
 	defer removeFake()
 	return m.Run()
 }

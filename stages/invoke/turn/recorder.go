@@ -267,7 +267,7 @@ func (r *Recorder) Ask() (answered func()) {
 func (r *Recorder) busy() (tool, person bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.running) > 0, r.person > 0
+	return len(r.running) > 0, r.person > 0 || r.req.Waiting != nil && r.req.Waiting()
 }
 
 // Held says so when a read-only turn is not held by the system; how is what the
