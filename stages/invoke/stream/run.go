@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	drain  = time.Second      // how long the last output of an ended program may take to arrive
+	drain  = time.Second     // how long the last output of an ended program may take to arrive
 	linger = 5 * time.Second // how long a program may take to end after the end of the turn
 	never  = 1 << 62
 )
