@@ -26,7 +26,7 @@ func Main(args []string) int {
 		args = args[1:]
 	}
 	if len(args) != 1 && !(plain && len(args) == 2) && !(speak != nil && len(args) > 1) {
-		fmt.Fprintln(os.Stderr, "usage: fakeagent SCRIPT.json, fakeagent --text SCRIPT.json [PROMPT], or fakeagent --claude SCRIPT.json FLAGS")
+		fmt.Fprintln(os.Stderr, "usage: fakeagent SCRIPT.json, fakeagent --text SCRIPT.json [PROMPT], or fakeagent --claude|--gemini|--qwen SCRIPT.json FLAGS")
 		return 2
 	}
 	s, err := load(args[0])
@@ -43,6 +43,9 @@ func Main(args []string) int {
 			return code
 		}
 		a.dialect = d
+		if o, ok := d.(oneShot); ok {
+			return a.once(o, sessionOf(a.flags))
+		}
 	}
 	if plain {
 		return a.textMode(args[1:])
