@@ -35,7 +35,8 @@
 //	"text": TEXT            a chunk of the answer
 //	"bytes": N              a chunk in single bytes of the text under "of"
 //	"thought": TEXT         a thought chunk
-//	"tool": {"id","kind","title","status"}   a tool call or its update
+//	"tool": {"id","kind","title","status"}   a tool call or its update;
+//	                        "$session" in it is the session
 //	"permission": {"kind","title","path","command","options":[{"optionId","kind","name"}],"id","call"}
 //	                        asks; the answer becomes text. "then": {OPTION: […], "cancelled": […]} are steps
 //	                        that follow the answer. "id" and "call" repeat those of another request

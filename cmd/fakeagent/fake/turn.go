@@ -76,7 +76,7 @@ func (t *turn) step(s step) {
 		t.update(map[string]any{"sessionUpdate": "agent_thought_chunk", "content": map[string]any{"type": "text", "text": s.Thought}})
 	case s.Tool != nil:
 		var u map[string]any
-		_ = json.Unmarshal(s.Tool, &u)
+		_ = json.Unmarshal([]byte(strings.ReplaceAll(string(s.Tool), "$session", t.session)), &u)
 		u["toolCallId"], u["sessionUpdate"] = u["id"], "tool_call"
 		t.update(u)
 	case s.Permission != nil:

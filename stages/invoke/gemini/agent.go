@@ -35,7 +35,7 @@ type Config struct {
 // New returns the adapter of one agent.
 func New(c Config) *stream.Agent {
 	o := opener{program: c.Program, model: c.Model, count: &counter{seen: map[string]counts{}}}
-	return stream.New(stream.Config{ID: c.ID, Spec: c.Spec, Sessions: c.Sessions, Watchdog: c.Watchdog, LineBytes: c.LineBytes, Hide: c.Hide, Open: o.open})
+	return stream.New(stream.Config{ID: c.ID, Spec: c.Spec, Sessions: c.Sessions, Watchdog: c.Watchdog, LineBytes: c.LineBytes, Hide: c.Hide, Open: o.open, NewSession: newID})
 }
 
 type opener struct {
@@ -57,24 +57,19 @@ func (o opener) open(t *stream.Turn, s *proc.Spec) (stream.Reader, []byte, error
 	if o.model != "" {
 		s.Args = append(s.Args, "--model", o.model)
 	}
-	id := t.Resume
-	if id != "" {
-		s.Args = append(s.Args, "--resume", id)
+	if t.Resume != "" {
+		s.Args = append(s.Args, "--resume", t.Resume)
 	} else {
-		id = newID()
-		s.Args = append(s.Args, "--session-id", id)
-		if err := t.Session(id); err != nil {
-			return nil, nil, err
-		}
+		s.Args = append(s.Args, "--session-id", t.New)
 	}
 	// In front: what the configuration says counts.
 	s.Env = append([]string{"GEMINI_CLI_TRUST_WORKSPACE=true"}, s.Env...)
-	if len(t.Req.MCP) > 0 {
-		if err := offer(t, s, program); err != nil {
+	if len(t.Req.MCP) > 0 && program == Qwen { // Gemini CLI takes them from the person's settings only
+		if err := offer(t, s); err != nil {
 			return nil, nil, err
 		}
 	}
-	return &reader{t: t, session: id, count: o.count}, t.Req.Prompt, nil
+	return &reader{t: t, count: o.count}, t.Req.Prompt, nil
 }
 
 // programOf guesses the program by its command.
@@ -99,7 +94,7 @@ func approval(write bool) string {
 
 // offer hands over the turn's tool servers, in a file: what they are given may be
 // secret, and arguments are not.
-func offer(t *stream.Turn, s *proc.Spec, program string) error {
+func offer(t *stream.Turn, s *proc.Spec) error {
 	type server struct {
 		Command string            `json:"command"`
 		Args    []string          `json:"args,omitempty"`
@@ -118,11 +113,7 @@ func offer(t *stream.Turn, s *proc.Spec, program string) error {
 	if err := os.WriteFile(file, b, 0o600); err != nil {
 		return kernel.E("invoke", kernel.ReadOnly, err, "the agent's tool servers cannot be written")
 	}
-	if program == Qwen {
-		s.Args = append(s.Args, "--mcp-config", file)
-	} else {
-		s.Env = append(s.Env, "GEMINI_CLI_SYSTEM_SETTINGS_PATH="+file)
-	}
+	s.Args = append(s.Args, "--mcp-config", file)
 	return nil
 }
 

@@ -34,9 +34,8 @@ type value struct {
 
 // reader implements stream.Reader for one turn.
 type reader struct {
-	t       *stream.Turn
-	session string // native
-	count   *counter
+	t     *stream.Turn
+	count *counter
 
 	apart  bool   // the next piece of text begins a new paragraph
 	told   string // the last error that was told under way
@@ -127,7 +126,7 @@ func (r *reader) end(raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, r.result); err != nil {
 		return fmt.Errorf("a result of an unknown shape: %w", err)
 	}
-	if u, ok := r.count.usage(r.session, r.t.Resume != "", *r.result); ok {
+	if u, ok := r.count.usage(r.t.Resume, r.t.New, *r.result); ok {
 		r.t.R.Usage(u)
 	}
 	r.t.Over()

@@ -26,8 +26,9 @@ type counter struct {
 // maxSeen bounds the sessions whose totals are kept.
 const maxSeen = 1024
 
-// usage is what the turn used; not ok when the program does not say.
-func (c *counter) usage(session string, resumed bool, r result) (u kernel.Usage, ok bool) {
+// usage is what the turn used, in a session that was resumed or else begun; not
+// ok when the program does not say.
+func (c *counter) usage(resumed, begun string, r result) (u kernel.Usage, ok bool) {
 	if n := r.Stats; n != nil {
 		u = kernel.Usage{Input: n.Input, Output: n.Output, Cached: n.Cached}
 		u.Complete = u.Input != nil && u.Output != nil
@@ -38,14 +39,14 @@ func (c *counter) usage(session string, resumed bool, r result) (u kernel.Usage,
 	}
 	n := *r.Usage
 	c.mu.Lock()
-	before, known := c.seen[session]
+	before, known := c.seen[resumed+begun] // one of both is empty
 	if len(c.seen) >= maxSeen {
 		clear(c.seen)
 	}
-	c.seen[session] = n
+	c.seen[resumed+begun] = n
 	c.mu.Unlock()
 	switch {
-	case !resumed:
+	case resumed == "":
 	case !known:
 		return u, true // unknown is unknown, not all of it
 	default:

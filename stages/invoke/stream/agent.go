@@ -29,6 +29,10 @@ type Config struct {
 	LineBytes int       // of one value; 0 = 16 MiB
 	Hide      turn.Hide // texts that must not get out of the host
 
+	// NewSession names a new session, where the program lets its caller do that;
+	// nil: the program names it.
+	NewSession func() string
+
 	// Open completes the command of a turn and returns what reads its output, and
 	// what the program is given on stdin. s is its own to change.
 	Open func(t *Turn, s *proc.Spec) (r Reader, input []byte, err error)
@@ -63,15 +67,17 @@ func (a *Agent) Close() error { return nil }
 // Invoke implements kernel.Invoker.
 func (a *Agent) Invoke(ctx context.Context, env kernel.Env, req kernel.InvokeRequest) (kernel.Reply, error) {
 	t := &Turn{Req: req, env: env, over: make(chan struct{})}
-	hide := a.cfg.Hide
+	hide := turn.Hide{}
+	maps.Copy(hide, a.cfg.Hide)
 	var err error
-	if req.Turn.Continue {
+	switch {
+	case req.Turn.Continue:
 		t.Resume, err = a.session(ctx, req)
-		hide = maps.Clone(hide)
-		if hide == nil {
-			hide = turn.Hide{}
-		}
 		hide[t.Resume] = sessionWord
+	case a.cfg.NewSession != nil:
+		t.New = a.cfg.NewSession()
+		t.session = t.New
+		hide[t.New] = sessionWord
 	}
 	t.R = turn.NewRecorder(env, req, hide)
 	if err == nil {

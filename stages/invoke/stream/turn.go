@@ -16,6 +16,7 @@ type Turn struct {
 	R      *turn.Recorder
 	Req    kernel.InvokeRequest
 	Resume string // the native session to go on in; "" = a new one
+	New    string // the name of a new one, if Config.NewSession gave it
 
 	env     kernel.Env
 	noise   turn.Tail
