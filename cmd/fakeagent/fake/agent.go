@@ -26,7 +26,7 @@ func Main(args []string) int {
 		args = args[1:]
 	}
 	if len(args) != 1 && !(plain && len(args) == 2) && !(speak != nil && len(args) > 1) {
-		fmt.Fprintln(os.Stderr, "usage: fakeagent SCRIPT.json, fakeagent --text SCRIPT.json [PROMPT], or fakeagent --claude SCRIPT.json FLAGS")
+		fmt.Fprintln(os.Stderr, "usage: fakeagent SCRIPT.json, fakeagent --text SCRIPT.json [PROMPT], or fakeagent --claude|--codex SCRIPT.json FLAGS")
 		return 2
 	}
 	s, err := load(args[0])
@@ -46,6 +46,10 @@ func Main(args []string) int {
 	}
 	if plain {
 		return a.textMode(args[1:])
+	}
+	if p, ok := a.dialect.(oneShot); ok {
+		a.whole = true
+		return a.once(p)
 	}
 	return a.serve()
 }
@@ -97,6 +101,7 @@ type agent struct {
 	script
 	plain   bool
 	dialect dialect  // nil = ACP
+	whole   bool     // texts are printed whole
 	flags   []string // of the dialect
 	deaf    atomic.Bool
 	next    atomic.Int64

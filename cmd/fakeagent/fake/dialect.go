@@ -19,6 +19,7 @@ type dialect interface {
 // dialects are the flags that choose one, and how it starts with its own flags.
 var dialects = map[string]func(a *agent, flags []string) (dialect, int){
 	"--claude": newClaude,
+	"--codex":  newCodex,
 }
 
 // flag is the value behind a flag; "" when it is not there.

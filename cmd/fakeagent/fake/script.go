@@ -4,6 +4,7 @@
 //	fakeagent SCRIPT.json
 //	fakeagent --text SCRIPT.json [PROMPT]
 //	fakeagent --claude SCRIPT.json FLAGS
+//	fakeagent --codex SCRIPT.json FLAGS
 //
 // With --text the prompt is PROMPT or else the whole of stdin, and the answer is
 // what is printed; steps that have no meaning there do nothing.
@@ -11,6 +12,10 @@
 // With --claude it speaks the duplex stream of Claude Code and takes its flags,
 // which the log shows too: "session" is what they name, a permission has the
 // options of its kinds only, and "usage" is as that program writes it.
+//
+// With --codex it speaks the events of "codex exec --json": the prompt is the whole
+// of stdin, SIGTERM is a cancel, what is said without a break is one message, and
+// nobody can be asked.
 //
 // A script is an object:
 //
