@@ -37,7 +37,7 @@ func (s *State) turn(p Plan, ph *Phase, sl *Slot, at *Attempt) Turn {
 	}
 	if g, ok := p.(Guide); ok {
 		t.Extra, t.Given = g.Brief(s, ph, sl)
-		t.Repair = g.Repair(s, ph, sl)
+		t.Repair, t.Members = g.Repair(s, ph, sl), g.Members(s)
 	}
 	if s.Created.Output != "" {
 		t.OutputDir = s.Created.Output + "/" + ph.Name + "-" + strconv.Itoa(ph.Round) + "-" + strconv.Itoa(sl.Index+1)

@@ -19,6 +19,8 @@ type Plan interface {
 type Guide interface {
 	// Brief gives a turn's further fields of the turn block, and what others said.
 	Brief(s *State, ph *Phase, sl *Slot) (extra json.RawMessage, given []Given)
+	// Members are those who still take part: what a turn is told of.
+	Members(s *State) []AgentID
 	// Verifies reports whether the pipeline's checks apply to the attempt.
 	Verifies(s *State, ph *Phase, sl *Slot, at *Attempt) bool
 	// Repair says what an answer of the slot may be asked for once more: receipt, decision or "".

@@ -220,6 +220,14 @@ func lastWriter(s *kernel.State) kernel.AgentID {
 	return s.Agreed.Finalizer
 }
 
+// Members implements kernel.Guide: after the proposals those who made one.
+func (Council) Members(s *kernel.State) []kernel.AgentID {
+	if ph := s.Phase(); ph == nil || ph.Name == PhaseProposal {
+		return s.Created.Agents
+	}
+	return survivors(s)
+}
+
 // Verifies implements kernel.Guide: checks are about a candidate.
 func (Council) Verifies(s *kernel.State, ph *kernel.Phase, sl *kernel.Slot, at *kernel.Attempt) bool {
 	return ph.Name == PhaseSynthesis || ph.Name == PhaseVerification

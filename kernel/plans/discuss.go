@@ -170,6 +170,9 @@ func (Discuss) Brief(s *kernel.State, ph *kernel.Phase, sl *kernel.Slot) (json.R
 	return nil, talk(s).transcript()
 }
 
+// Members implements kernel.Guide.
+func (Discuss) Members(s *kernel.State) []kernel.AgentID { return s.Created.Agents }
+
 // Verifies implements kernel.Guide: checks are about what the owner calls completed.
 func (Discuss) Verifies(s *kernel.State, ph *kernel.Phase, sl *kernel.Slot, at *kernel.Attempt) bool {
 	dec := receipt(at).Decision

@@ -62,11 +62,11 @@ func (a apply) write(ctx context.Context, p kernel.Packs, c content) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		is, _, err := w.ours(s.name)
+		is, why, err := w.ours(s.name)
 		if err != nil {
 			return err
 		}
-		if is != s.was {
+		if is != s.was || why != "" {
 			return conflict([]string{quote(s.name) + " changes right now"}, i > 0)
 		}
 		if err := w.do(ctx, s); err != nil {

@@ -1,6 +1,7 @@
 package commit_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -271,4 +272,44 @@ func TestApplySweeps(t *testing.T) {
 	r.write(map[string]string{"d/a": "1", "d/.tmp-witan-" + sum.String()[7:23]: "-> a"})
 	r.must(r.apply())
 	r.has(map[string]string{"d/a": "2"})
+}
+
+// meddling is a store of whose nth read the person hears.
+type meddling struct {
+	kernel.Packs
+	left   int
+	meddle func()
+}
+
+func (m *meddling) Get(ctx context.Context, h kernel.Digest) ([]byte, error) {
+	if m.left--; m.left == 0 {
+		m.meddle()
+	}
+	return m.Packs.Get(ctx, h)
+}
+
+// What the person does while files are written is not written over.
+func TestApplyWhileThePersonWorks(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		does, want map[string]string
+	}{
+		"edits":     {map[string]string{"d/e/z": "person"}, map[string]string{"a": "2", "d/e/n": "2", "d/e/z": "person"}},
+		"adds":      {map[string]string{"d/e/n": "person"}, map[string]string{"a": "2", "d/e/z": "1", "d/e/n": "person"}},
+		"deletes":   {map[string]string{"d/e/z": "gone"}, map[string]string{"a": "2", "d/e/n": "2"}},
+		"redirects": {map[string]string{"e/z": "1", "d": "-> ."}, map[string]string{"a": "2", "e/z": "1", "d": "-> ."}},
+	} {
+		r := newResult(t, map[string]string{"a": "1", "d/e/z": "1"})
+		r.change("a", "1", "2")
+		r.change("d/e/n", "", "2")
+		r.change("d/e/z", "1", "2")
+		v, env := r.verdict(), r.env(1)
+		env.Packs = &meddling{r.mem, 3, func() { r.write(tc.does) }} // candidate, snapshot, content of a
+		_, err := commit.Apply(r.mem, shell{}).Run(t.Context(), env, v)
+		f, ok := errors.AsType[*kernel.Failure](err)
+		if !ok || f.Reason != "apply_conflict" || !f.Effects || !strings.Contains(f.Text, "right now") {
+			t.Errorf("%s: %v", name, err)
+		}
+		r.has(tc.want)
+	}
 }

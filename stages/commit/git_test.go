@@ -236,6 +236,35 @@ func TestGitConverts(t *testing.T) {
 	}
 }
 
+// Settings of the person that are about their folder do not change what is committed.
+func TestGitWithSettings(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t, map[string]string{"a": "1\n", "crlf": crlf("1\n"), "was link": "-> a"})
+	for name, value := range map[string]string{"core.fileMode": "false", "core.symlinks": "false", "core.autocrlf": "true", "core.safecrlf": "true", "commit.gpgSign": "true",
+		"i18n.commitEncoding": "ISO-8859-1", "core.ignoreCase": "true", "core.sparseCheckout": "true"} {
+		r.git("config", name, value)
+	}
+	r.snap.Text = "Größe"
+	r.change("run*", "", "1\n2\r\n")
+	r.change("l", "", "-> a")
+	r.change("was link", "-> a", "x")
+	r.change("crlf", crlf("1\n"), crlf("1\n2\n"))
+	r.change("a", "1\n", "1\r\n2\r\n")
+	_, err := r.commit("")
+	r.must(err)
+	for name, want := range map[string]string{"run": "1\n2", "l": "a", "crlf": "1\r\n2\r", "a": "1\n2"} {
+		if got := r.git("cat-file", "blob", "witan/run_1:"+name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if got := r.git("ls-tree", "--format=%(objectmode)", "witan/run_1"); got != "100644\n100644\n120000\n100755\n100644" {
+		t.Errorf("modes %q", got)
+	}
+	if got := r.git("cat-file", "commit", "witan/run_1"); strings.Contains(got, "encoding") || !strings.Contains(got, "Größe") {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestGitRunsNothingOfTheRepository(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "1", ".gitattributes": "* filter=evil\n"})

@@ -123,13 +123,17 @@ func TestPlacesAtTheSameTime(t *testing.T) {
 	var wg sync.WaitGroup
 	errs := make(chan error, 8)
 	for range cap(errs) {
+		places := &isolation.Places{Root: w.places.Root, Run: shell{}, Packs: w.packs} // nothing but the repository is shared
 		wg.Go(func() {
-			pl, err := w.places.Open(t.Context(), kernel.Turn{Version: 1, Run: "run_1", Write: true, Snapshot: d}, snap)
+			pl, err := places.Open(t.Context(), kernel.Turn{Version: 1, Run: "run_1", Write: true, Snapshot: d}, snap)
 			if err == nil {
 				_, _, _, err = pl.Capture(t.Context())
 			}
 			if err == nil {
 				err = pl.Close(t.Context())
+			}
+			if err == nil {
+				_, err = places.Leftovers(t.Context(), nil)
 			}
 			errs <- err
 		})

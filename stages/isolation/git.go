@@ -49,7 +49,7 @@ func (pl *Place) worktree(ctx context.Context) error {
 	if err := e.save(); err != nil { // before git knows of it
 		return err
 	}
-	if _, err := pl.places.worktrees(ctx, g, "add", "--quiet", "--detach", e.dir(), ws.Commit); err != nil {
+	if _, err := worktrees(ctx, g, e.Repository, "add", "--quiet", "--detach", e.dir(), ws.Commit); err != nil {
 		return err
 	}
 	in, err := tree.NewGit(ctx, pl.places.Run, e.dir())

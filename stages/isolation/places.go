@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"witan/kernel"
 	"witan/kernel/tree"
@@ -23,15 +22,29 @@ type Places struct {
 	Root  string
 	Run   kernel.Runner // for git
 	Packs kernel.Packs
-
-	git sync.Mutex // git looks at all worktrees when it adds one, and dislikes one that is half made
 }
 
-// worktrees runs a command on the worktrees of a repository, one at a time.
-func (p *Places) worktrees(ctx context.Context, g *tree.Git, args ...string) ([]byte, error) {
-	p.git.Lock()
-	defer p.git.Unlock()
-	return g.Output(ctx, append([]string{"worktree"}, args...)...)
+// worktreeTries is how often a command on worktrees is run.
+const worktreeTries = 4
+
+// worktrees runs a command on the worktrees of a repository. Git looks at all of them
+// when it adds one, and gives up at one that is half made: we wait for each other, and
+// for what else runs git there it is asked again; it leaves nothing behind then.
+func worktrees(ctx context.Context, g *tree.Git, repository string, args ...string) (out []byte, err error) {
+	defer lock(repository)()
+	for range worktreeTries {
+		b, again := g.Output(ctx, append([]string{"worktree"}, args...)...)
+		if again == nil {
+			return b, nil
+		}
+		if err == nil {
+			err = again // the first says what is wrong
+		}
+		if !kernel.IsKind(again, kernel.Unavailable) {
+			break
+		}
+	}
+	return nil, err
 }
 
 // Open gives turn t of a snapshot its folder. A writer gets a worktree or a copy, or

@@ -57,7 +57,7 @@ func (p *Places) registered(ctx context.Context, e *entry, pr *proof) error {
 	if err != nil {
 		return err
 	}
-	out, err := p.worktrees(ctx, g, "list", "--porcelain")
+	out, err := worktrees(ctx, g, e.Repository, "list", "--porcelain")
 	if err != nil {
 		return err
 	}

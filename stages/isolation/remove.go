@@ -197,7 +197,7 @@ func (p *Places) remove(ctx context.Context, name string, keep bool) (kept strin
 func (p *Places) forget(ctx context.Context, e *entry) error {
 	g, err := tree.NewGit(ctx, p.Run, e.root, "GIT_DIR="+e.Repository)
 	if err == nil {
-		_, err = p.worktrees(ctx, g, "remove", "--force", e.dir())
+		_, err = worktrees(ctx, g, e.Repository, "remove", "--force", e.dir())
 	}
 	return err
 }

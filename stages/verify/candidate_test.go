@@ -146,6 +146,12 @@ func TestContentOfEvidence(t *testing.T) {
 	other("a deletion")
 	w.ws.Sub = "sub"
 	other("another folder")
+	w.left = []kernel.CandidateFile{w.file("x", "0644", "2")}
+	below := other("a file of the folder")
+	w.left, w.ws.Dirty = nil, append(w.ws.Dirty, kernel.DirtyFile{Path: "sub/x", Status: "modified", Hash: w.put("blob", "2"), Mode: "0644", Bytes: 1})
+	if w.passes("true", true) != below {
+		t.Error("the same content of a folder below is another")
+	}
 }
 
 func TestFilesOfACandidate(t *testing.T) {

@@ -26,7 +26,7 @@ func Main(args []string) int {
 		args = args[1:]
 	}
 	if len(args) != 1 && !(plain && len(args) == 2) && !(speak != nil && len(args) > 1) {
-		fmt.Fprintln(os.Stderr, "usage: fakeagent SCRIPT.json, fakeagent --text SCRIPT.json [PROMPT], or fakeagent --claude|--codex SCRIPT.json FLAGS")
+		fmt.Fprintln(os.Stderr, "usage: fakeagent SCRIPT.json, fakeagent --text SCRIPT.json [PROMPT], or fakeagent --claude|--codex|--gemini|--qwen SCRIPT.json FLAGS")
 		return 2
 	}
 	s, err := load(args[0])
@@ -43,13 +43,12 @@ func Main(args []string) int {
 			return code
 		}
 		a.dialect = d
+		if o, ok := d.(oneShot); ok {
+			return a.once(o)
+		}
 	}
 	if plain {
 		return a.textMode(args[1:])
-	}
-	if p, ok := a.dialect.(oneShot); ok {
-		a.whole = true
-		return a.once(p)
 	}
 	return a.serve()
 }
@@ -101,7 +100,7 @@ type agent struct {
 	script
 	plain   bool
 	dialect dialect  // nil = ACP
-	whole   bool     // texts are printed whole
+	whole   bool     // what is said without a break is printed as one
 	flags   []string // of the dialect
 	deaf    atomic.Bool
 	next    atomic.Int64

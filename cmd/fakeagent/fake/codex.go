@@ -30,26 +30,30 @@ func newCodex(a *agent, flags []string) (dialect, int) {
 			return nil, 1
 		}
 	}
+	a.whole = true
 	return c, 0
 }
 
-func (c *codex) id() string { return c.session }
+func (c *codex) sessionID() string { return c.session }
 
 func (c *codex) begin() []byte {
 	return encode(object{"type": "thread.started", "thread_id": c.session},
 		c.item("item.completed", object{"type": "error", "message": "Model metadata for `scripted` not found."}), object{"type": "turn.started"})
 }
 
-func (c *codex) end(t *turn) ([]byte, int) {
+func (c *codex) end(t *turn) []byte {
 	if t.fail != nil {
-		message, _ := t.failed()
-		return encode(object{"type": "error", "message": message}, object{"type": "turn.failed", "error": object{"message": message}}), 1
+		var e struct {
+			Message string `json:"message"`
+		}
+		_ = json.Unmarshal(t.fail, &e)
+		return encode(object{"type": "error", "message": e.Message}, object{"type": "turn.failed", "error": object{"message": e.Message}})
 	}
 	done := object{"type": "turn.completed"}
 	if t.usage != nil {
 		done["usage"] = t.usage
 	}
-	return encode(done), 0
+	return encode(done)
 }
 
 // item is an event of one thing that it did.

@@ -170,7 +170,8 @@ func (h *Host) modes(a RunArgs, body *kernel.CreatedBody) error {
 	body.Writable = []kernel.AgentID{}
 	if body.Permission != "read-only" {
 		for _, id := range body.Agents {
-			if h.agent(id).Writable {
+			// A built-in agent writes only as the finalizer of a council.
+			if m := h.agent(id); m.Writable && (m.Protocol != "builtin" || body.Plan == "council") {
 				body.Writable = append(body.Writable, id)
 			}
 		}

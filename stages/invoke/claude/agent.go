@@ -46,8 +46,12 @@ func New(c Config) *Agent {
 
 // Invoke implements kernel.Invoker.
 func (a *Agent) Invoke(ctx context.Context, env kernel.Env, req kernel.InvokeRequest) (kernel.Reply, error) {
-	j := newJob(a, env, req)
+	session, lost := a.session(ctx, req)
+	j := newJob(a, env, req, session)
 	defer j.end()
+	if lost != nil {
+		return kernel.Reply{}, j.fail(ctx, nil, lost)
+	}
 	if err := j.r.Folders(); err != nil {
 		return kernel.Reply{}, err
 	}
@@ -70,28 +74,33 @@ func (a *Agent) Invoke(ctx context.Context, env kernel.Env, req kernel.InvokeReq
 	return j.r.Reply()
 }
 
+// session is the native session of a turn: the one that it goes on in, or a new
+// one with a name of our own.
+func (a *Agent) session(ctx context.Context, req kernel.InvokeRequest) (string, error) {
+	if !req.Turn.Continue {
+		return newID(), nil
+	}
+	s, err := a.cfg.Sessions.Session(ctx, req.Conversation, req.Owner)
+	if err != nil {
+		return "", &kernel.Failure{Class: kernel.ClassSession, Reason: "session_gone", Text: "earlier context is not available any more", Err: err}
+	}
+	return s.Native, nil
+}
+
 // acquire takes the idle agent that has the turn's session, or starts one. With
 // an error it may return an agent that has ended.
 func (a *Agent) acquire(ctx context.Context, j *job) (*conn, error) {
-	want := ""
-	if j.req.Turn.Continue {
-		s, err := a.cfg.Sessions.Session(ctx, j.req.Conversation, j.req.Owner)
-		if err != nil {
-			return nil, &kernel.Failure{Class: kernel.ClassSession, Reason: "session_gone", Text: "earlier context is not available any more", Err: err}
-		}
-		want = s.Native
-	}
 	at := place{j.req.Conversation, j.req.Workspace, j.req.Turn.Write}
 	offered := kernel.Sum(servers(j.req.MCP))
 	if c := a.idle.take(at); c != nil {
-		if want != "" && c.session() == want && c.offered == offered {
+		if c.session() == j.session && c.offered == offered {
 			return c, nil
 		}
 		c.end()
 	}
 	sctx, started := a.cfg.Watchdog.Starting(ctx, j.r)
 	defer started()
-	c, err := a.start(sctx, j, at, want)
+	c, err := a.start(sctx, j, at)
 	if c != nil {
 		c.offered = offered
 	}
@@ -105,17 +114,13 @@ func (a *Agent) acquire(ctx context.Context, j *job) (*conn, error) {
 	return c, err
 }
 
-// start starts a process for a session: want, or a new one.
-func (a *Agent) start(ctx context.Context, j *job, at place, want string) (*conn, error) {
+// start starts a process for the session of j.
+func (a *Agent) start(ctx context.Context, j *job, at place) (*conn, error) {
 	s, err := a.cfg.Spec(j.r.Place())
 	if err != nil {
 		return nil, j.r.CannotStart(err)
 	}
-	session := want
-	if want == "" {
-		session = newID()
-	}
-	more, err := a.flags(s, j, session, want != "")
+	more, err := a.flags(s, j)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +133,7 @@ func (a *Agent) start(ctx context.Context, j *job, at place, want string) (*conn
 	case err != nil:
 		return nil, j.r.CannotStart(err)
 	}
-	return newConn(t, at, session, a.cfg.LineBytes), nil
+	return newConn(t, at, j.session, a.cfg.LineBytes), nil
 }
 
 // Release ends the idle agents of a folder that goes away, and waits for them.

@@ -23,6 +23,7 @@ func open(t *testing.T, w *invoketest.World, s invoketest.Script, o invoketest.O
 }
 
 func TestContract(t *testing.T) {
+	t.Parallel()
 	invoketest.Test(t, invoketest.Harness{Process: true, Protocol: true,
 		Forged: `{"type":"control_response","response":{"subtype":"success","request_id":"none","response":{}}}`,
 		Open: func(t *testing.T, w *invoketest.World, s invoketest.Script, o invoketest.Options) kernel.Invoker {

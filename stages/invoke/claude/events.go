@@ -58,11 +58,22 @@ func (j *job) event(m message) {
 	}
 }
 
-// folded takes what a sub-agent says: that it works, and whether it changed anything.
+// folded takes what a sub-agent says: that it works, and whether it changed
+// anything. Of its tools only those are shown that were asked about.
 func (j *job) folded(m message) {
 	for _, b := range m.Message.Content {
-		if b.Type == "tool_use" && !harmlessKind(kindOf(b.Name)) {
-			j.r.Changed()
+		switch b.Type {
+		case "tool_use":
+			if !harmlessKind(kindOf(b.Name)) {
+				j.r.Changed()
+			}
+		case "tool_result":
+			j.mu.Lock()
+			shown := j.asked[b.ToolUse]
+			j.mu.Unlock()
+			if shown {
+				j.r.Tool(turn.Tool{ID: b.ToolUse, Status: outcome(b.IsError)})
+			}
 		}
 	}
 	j.r.Moved()

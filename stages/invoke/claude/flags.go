@@ -29,13 +29,13 @@ const unwanted = "AskUserQuestion,CronCreate,ScheduleWakeup,EnterWorktree,EnterP
 // and again for minutes before a failure is told.
 var settings = []string{"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1", "CLAUDE_CODE_MAX_RETRIES=4"}
 
-// flags are the arguments of a process for a session.
-func (a *Agent) flags(s proc.Spec, j *job, session string, resume bool) ([]string, error) {
+// flags are the arguments of a process for the session of j.
+func (a *Agent) flags(s proc.Spec, j *job) ([]string, error) {
 	out := append([]string{}, protocol...)
-	if resume {
-		out = append(out, "--resume", session)
+	if j.req.Turn.Continue {
+		out = append(out, "--resume", j.session)
 	} else {
-		out = append(out, "--session-id", session)
+		out = append(out, "--session-id", j.session)
 	}
 	if a.cfg.Model != "" {
 		out = append(out, "--model", a.cfg.Model)

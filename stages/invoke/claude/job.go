@@ -3,6 +3,8 @@ package claude
 import (
 	"context"
 	"errors"
+	"maps"
+	"sync"
 	"time"
 
 	"witan/kernel"
@@ -11,20 +13,27 @@ import (
 
 // job is one turn of an agent.
 type job struct {
-	a     *Agent
-	env   kernel.Env
-	req   kernel.InvokeRequest
-	r     *turn.Recorder
-	ctx   context.Context // ends with the turn, and open questions with it
-	end   context.CancelFunc
-	desk  *turn.Desk
-	ended chan result
-	talk  talk // of the reader alone
-	error *told
+	a       *Agent
+	env     kernel.Env
+	req     kernel.InvokeRequest
+	session string // as it was before the turn
+	r       *turn.Recorder
+	ctx     context.Context // ends with the turn, and open questions with it
+	end     context.CancelFunc
+	desk    *turn.Desk
+	ended   chan result
+	talk    talk // of the reader alone
+	error   *told
+
+	mu    sync.Mutex
+	asked map[string]bool // guarded by mu; tools that were shown as they were asked about
 }
 
-func newJob(a *Agent, env kernel.Env, req kernel.InvokeRequest) *job {
-	j := &job{a: a, env: env, req: req, r: turn.NewRecorder(env, req, a.cfg.Hide), ended: make(chan result, 1)}
+// newJob returns the job of a turn in a session, whose native name stays here.
+func newJob(a *Agent, env kernel.Env, req kernel.InvokeRequest, session string) *job {
+	hide := turn.Hide{session: "[session]"}
+	maps.Copy(hide, a.cfg.Hide)
+	j := &job{a: a, env: env, req: req, r: turn.NewRecorder(env, req, hide), session: session, ended: make(chan result, 1), asked: map[string]bool{}}
 	j.ctx, j.end = context.WithCancel(context.Background())
 	j.desk = turn.NewDesk(j.ctx, j.r, a.cfg.Decide)
 	return j

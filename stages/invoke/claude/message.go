@@ -129,6 +129,8 @@ func (c *conn) result(raw json.RawMessage) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
+	case res.Origin.Kind == "task-notification": // the end of a turn that the agent began by itself
+		c.stray = true
 	case c.job != nil:
 		if res.Session != "" {
 			c.name = res.Session

@@ -32,6 +32,9 @@ func (j *job) permission(ctx context.Context, r request) any {
 	q := turn.Question{Key: kernel.Sum(raw), Offered: offered}
 	q.Op, q.Asked = j.operation(r)
 	q.Tool = turn.Tool{ID: r.ToolUse, Kind: q.Op.Kind, Title: q.Op.Title, Status: "pending"}
+	j.mu.Lock()
+	j.asked[r.ToolUse] = true
+	j.mu.Unlock()
 	switch j.desk.Ask(ctx, q) {
 	case "allow":
 		in := r.Input

@@ -20,8 +20,11 @@ type result struct {
 	Word     string `json:"api_error"`
 	Kind     string `json:"api_error_type"`
 	Errors   []any  `json:"errors"`
-	Usage    *counts
-	Models   map[string]modelCounts `json:"model_usage_since_last_result"`
+	Origin   struct {
+		Kind string `json:"kind"`
+	} `json:"origin"`
+	Usage  *counts                `json:"usage"`
+	Models map[string]modelCounts `json:"model_usage_since_last_result"`
 }
 
 // signs are the agent's own words of a failure, in order: of the result's end, of
@@ -84,7 +87,8 @@ func (r result) text(before *told) string {
 	}
 	var all []string
 	for _, e := range r.Errors {
-		if s, ok := e.(string); ok {
+		// what stands in brackets is for the program's own makers
+		if s, ok := e.(string); ok && !strings.HasPrefix(s, "[") {
 			all = append(all, s)
 		}
 	}
