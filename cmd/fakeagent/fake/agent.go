@@ -26,7 +26,7 @@ func Main(args []string) int {
 		args = args[1:]
 	}
 	if len(args) != 1 && !(plain && len(args) == 2) && !(speak != nil && len(args) > 1) {
-		fmt.Fprintln(os.Stderr, "usage: fakeagent SCRIPT.json, fakeagent --text SCRIPT.json [PROMPT], or fakeagent --claude|--gemini|--qwen SCRIPT.json FLAGS")
+		fmt.Fprintln(os.Stderr, "usage: fakeagent SCRIPT.json, fakeagent --text SCRIPT.json [PROMPT], or fakeagent --claude|--codex|--gemini|--qwen SCRIPT.json FLAGS")
 		return 2
 	}
 	s, err := load(args[0])
@@ -44,7 +44,7 @@ func Main(args []string) int {
 		}
 		a.dialect = d
 		if o, ok := d.(oneShot); ok {
-			return a.once(o, sessionOf(a.flags))
+			return a.once(o)
 		}
 	}
 	if plain {
@@ -100,6 +100,7 @@ type agent struct {
 	script
 	plain   bool
 	dialect dialect  // nil = ACP
+	whole   bool     // what is said without a break is printed as one
 	flags   []string // of the dialect
 	deaf    atomic.Bool
 	next    atomic.Int64

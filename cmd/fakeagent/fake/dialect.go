@@ -24,19 +24,20 @@ type dialect interface {
 
 // dialects are the flags that choose one, and how it starts with its own flags.
 var dialects = map[string]func(a *agent, flags []string) (dialect, int){
-	"--claude": newClaude, "--gemini": newGemini, "--qwen": newQwen,
+	"--claude": newClaude, "--codex": newCodex, "--gemini": newGemini, "--qwen": newQwen,
 }
 
 // oneShot is a dialect of a program that takes one prompt as its whole input.
 type oneShot interface {
 	dialect
+	sessionID() string
 	// begin is printed first, and end last.
 	begin() []byte
 	end(t *turn) []byte
 }
 
 // once answers the one prompt of the input. A signal to end is its cancel.
-func (a *agent) once(d oneShot, session string) int {
+func (a *agent) once(d oneShot) int {
 	if a.Blind {
 		forever()
 	}
@@ -45,12 +46,13 @@ func (a *agent) once(d oneShot, session string) int {
 		fmt.Fprintln(os.Stderr, "fakeagent:", err)
 		return 2
 	}
-	a.record(session, string(prompt))
+	a.record(d.sessionID(), string(prompt))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	a.print(string(d.begin()))
-	t := &turn{a: a, ctx: ctx, asked: ctx, session: session, prompt: string(prompt), stop: "end_turn"}
+	t := &turn{a: a, ctx: ctx, asked: ctx, session: d.sessionID(), prompt: string(prompt), stop: "end_turn"}
 	t.steps(a.stepsFor(t.prompt))
+	t.flush()
 	switch {
 	case t.mute:
 		forever()
@@ -62,6 +64,14 @@ func (a *agent) once(d oneShot, session string) int {
 		return 1
 	}
 	return 0
+}
+
+// flush prints the text that was held back.
+func (t *turn) flush() {
+	if s := t.held.String(); s != "" {
+		t.held.Reset()
+		t.update(map[string]any{"sessionUpdate": "agent_message_chunk", "content": map[string]any{"type": "text", "text": s}})
+	}
 }
 
 // flag is the value behind a flag; "" when it is not there.

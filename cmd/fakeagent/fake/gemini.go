@@ -45,6 +45,8 @@ func newGemini(a *agent, flags []string) (dialect, int) {
 	return &gemini{sessionOf(flags), map[string]bool{}}, 0
 }
 
+func (g *gemini) sessionID() string { return g.session }
+
 func (g *gemini) heard([]byte) {}
 
 func (g *gemini) ask(*turn, string, any, string) json.RawMessage { return json.RawMessage("null") }
@@ -91,6 +93,8 @@ func newQwen(a *agent, flags []string) (dialect, int) {
 	}
 	return &qwen{&claude{a: a, session: sessionOf(flags), id: "msg_1", seen: map[string]bool{}, tools: geminiTools}}, 0
 }
+
+func (q *qwen) sessionID() string { return q.session }
 
 func (q *qwen) ask(*turn, string, any, string) json.RawMessage { return json.RawMessage("null") }
 

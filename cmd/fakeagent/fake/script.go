@@ -3,7 +3,7 @@
 //
 //	fakeagent SCRIPT.json
 //	fakeagent --text SCRIPT.json [PROMPT]
-//	fakeagent --claude|--gemini|--qwen SCRIPT.json FLAGS
+//	fakeagent --claude|--codex|--gemini|--qwen SCRIPT.json FLAGS
 //
 // With --text the prompt is PROMPT or else the whole of stdin, and the answer is
 // what is printed; steps that have no meaning there do nothing.
@@ -11,9 +11,10 @@
 // With --claude it speaks the duplex stream of Claude Code and takes its flags,
 // which the log shows too: "session" is what they name, a permission has the
 // options of its kinds only, and "usage" is as that program writes it. The same
-// holds for --gemini and --qwen, which are Gemini CLI and Qwen Code: they take the
-// prompt as their whole input, end after the answer, ask nothing, and a signal to
-// end is their cancel.
+// holds for --codex, --gemini and --qwen, which are Codex CLI, Gemini CLI and Qwen
+// Code: they take the prompt as their whole input, end after the answer, ask
+// nothing, and a signal to end is their cancel. What --codex says without a break
+// is one message.
 //
 // A script is an object:
 //

@@ -61,7 +61,7 @@ func (a *Agent) run(ctx context.Context, t *Turn, tr turn.Transport, r Reader, i
 
 // read gives the values to the Reader, and returns why it stopped.
 func (a *Agent) read(t *Turn, tr turn.Transport, r Reader) error {
-	opt := jsonrpc.Options{Limit: a.cfg.LineBytes, Noise: func(line []byte) { _, _ = fmt.Fprintf(&t.noise, "%s\n", line) }}
+	opt := jsonrpc.Options{Limit: a.cfg.LineBytes, Noise: func(line []byte) { t.Diagnostic(string(line)) }}
 	return jsonrpc.Values(context.Background(), tr, opt, func(v json.RawMessage) error {
 		err := r.Value(v)
 		var f *kernel.Failure

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 
@@ -83,6 +84,9 @@ func (t *Turn) Retry(why string) {
 	t.mu.Unlock()
 	t.Notice("provider_retry", line)
 }
+
+// Diagnostic keeps words for the error text of an agent that dies without any.
+func (t *Turn) Diagnostic(s string) { _, _ = fmt.Fprintf(&t.noise, "%s\n", s) }
 
 // Notice shows something that the person should know, on one line.
 func (t *Turn) Notice(code, text string) {
