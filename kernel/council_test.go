@@ -41,7 +41,7 @@ func chainOf(p obj) obj {
 
 // council are members that agree on work("c") and support everything; over
 // changes what an attempt says.
-func council(t *testing.T, over func(at *kernel.Attempt, r obj) obj, members ...kernel.AgentID) *sim {
+func council(t testing.TB, over func(at *kernel.Attempt, r obj) obj, members ...kernel.AgentID) *sim {
 	m := newSim(t, plans.Council{}, 16, members...)
 	m.says = func(at *kernel.Attempt) any {
 		r := obj{"version": 1, "phase": at.Body.Phase, "summary": "s"}

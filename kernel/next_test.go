@@ -18,7 +18,7 @@ import (
 
 // sim drives Next without any I/O: stages succeed or fail as told.
 type sim struct {
-	t    *testing.T
+	t    testing.TB
 	s    *kernel.State
 	plan kernel.Plan
 	now  time.Time
@@ -35,6 +35,8 @@ type sim struct {
 	checks func(at *kernel.Attempt) (string, []kernel.ClaimVerdict)
 	// norm is the normal form of an attempt's text; nil = its own.
 	norm func(at *kernel.Attempt) string
+	// took hears how long every decision took; nil = nobody asks.
+	took func(time.Duration)
 	// use is what every turn uses.
 	use *kernel.Usage // with one tool call
 	// answer decides a gate; nil = nobody does.
@@ -47,7 +49,7 @@ type openStage struct {
 	stage   string
 }
 
-func newSim(t *testing.T, plan kernel.Plan, concurrency int, agents ...kernel.AgentID) *sim {
+func newSim(t testing.TB, plan kernel.Plan, concurrency int, agents ...kernel.AgentID) *sim {
 	m := &sim{t: t, s: kernel.NewState("run_1"), plan: plan, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	stages := map[string]kernel.StageRef{}
 	for _, k := range []string{"freeze", "deliver", "invoke", "receipt", "verify", "commit"} {
@@ -85,8 +87,12 @@ func (m *sim) put(kind kernel.RecordKind, at kernel.AttemptID, stage string, bod
 
 // settle takes all steps that can be taken; it returns when the run waits.
 func (m *sim) settle() kernel.Action {
-	for range 10_000 {
+	for range 100_000 {
+		t0 := time.Now()
 		a := kernel.Next(m.s, m.plan, m.now)
+		if m.took != nil {
+			m.took(time.Since(t0))
+		}
 		if a.Wait || !a.WaitUntil.IsZero() {
 			return a
 		}

@@ -41,6 +41,7 @@ type State struct {
 	gateByID     map[GateID]*Gate
 	gatesOpen    int
 	decidedGates int // gates before this index are decided
+	derived      map[string]any
 }
 
 // Phase is one barrier-ended step of the plan.
@@ -87,6 +88,7 @@ type Attempt struct {
 	Verify     StageState
 	Commit     StageState
 	Said       json.RawMessage // the receipt, canonical; nil without one
+	Read       any             // what a plan has read of Said, once
 	Claims     []ClaimVerdict
 }
 
@@ -107,6 +109,21 @@ func (s *StageState) Open() bool { return s.Started > 0 && !s.Done && !s.Failed 
 // NewState returns the state of a run without records.
 func NewState(run RunID) *State {
 	return &State{Run: run, byID: map[AttemptID]*Attempt{}, slotOf: map[AttemptID]*Slot{}, gateByID: map[GateID]*Gate{}}
+}
+
+// Derived keeps what a plan derives of the phases that are finished, until there
+// is another: a long run is not read again at every step. The value must be a
+// pure function of those phases, and nobody may change it.
+func Derived[T any](s *State, key string, build func() T) T {
+	if v, ok := s.derived[key].(T); ok {
+		return v
+	}
+	v := build()
+	if s.derived == nil {
+		s.derived = map[string]any{}
+	}
+	s.derived[key] = v
+	return v
 }
 
 // Fold applies all records to a new state.
@@ -192,6 +209,7 @@ func (s *State) apply(r Record) error {
 	case PhaseFinished:
 		b, err := body[PhaseFinishedBody](r)
 		if p := s.Phase(); err == nil && p != nil {
+			s.derived = nil
 			p.Finished, p.Status = true, b.Status
 		}
 		return err
@@ -233,7 +251,7 @@ func (s *State) apply(r Record) error {
 		return err
 	case PlanAgreed:
 		b, err := body[AgreedBody](r)
-		s.Agreed = &b
+		s.Agreed, s.derived = &b, nil
 		return err
 	case BudgetTripped:
 		b, err := body[TrippedBody](r)
@@ -264,6 +282,7 @@ func (s *State) applyCreated(r Record) error {
 }
 
 func (s *State) applyPhase(r Record) error {
+	s.derived = nil
 	b, err := body[PhaseStartedBody](r)
 	if err != nil {
 		return err
@@ -416,7 +435,7 @@ func (s *State) applyResumed(r Record) error {
 	if err != nil {
 		return err
 	}
-	s.Stopping, s.Interrupted, s.Finished, s.Tripped = false, false, nil, nil
+	s.Stopping, s.Interrupted, s.Finished, s.Tripped, s.derived = false, false, nil, nil, nil
 	if b.OnGate != "" {
 		s.Created.OnGate = b.OnGate
 	}

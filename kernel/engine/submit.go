@@ -203,7 +203,7 @@ func (e *Engine) stopParked(ctx context.Context, run kernel.RunID, agent kernel.
 	if err != nil || agent != "" || sum.Status != kernel.RunWaiting {
 		return err
 	}
-	s, recs, err := e.load(ctx, run)
+	s, _, err := e.load(ctx, run)
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,8 @@ func (e *Engine) stopParked(ctx context.Context, run kernel.RunID, agent kernel.
 			return err
 		}
 	}
-	if s, recs, err = e.load(ctx, run); err != nil {
+	s, recs, err := e.load(ctx, run)
+	if err != nil {
 		return err
 	}
 	d, err := e.launch(s, recs)

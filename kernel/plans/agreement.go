@@ -15,19 +15,20 @@ type agreement struct {
 	support map[kernel.AgentID]kernel.Digest // the latest word of each member
 }
 
-// view folds the challenges. A plan that breaks a rule is no plan.
+// view folds the challenges that are over. A plan that breaks a rule is no plan.
 func view(s *kernel.State) agreement {
+	return kernel.Derived(s, "agreement", func() agreement { return agree(s) })
+}
+
+func agree(s *kernel.State) agreement {
 	v := agreement{members: survivors(s), plans: map[kernel.Digest]WorkPlan{}, support: map[kernel.AgentID]kernel.Digest{}}
-	in := inputs(s)
 	for _, ph := range s.Phases {
-		if ph.Name != PhaseChallenge {
+		if ph.Name != PhaseChallenge || !ph.Finished {
 			continue
 		}
 		for _, sl := range ph.Slots {
-			if r := receipt(completed(sl)); r.Plan != nil {
-				if p, err := r.Plan.Normalise(s.Snapshot, v.members, in); err == nil {
-					v.plans[p.Hash], v.support[sl.Agent] = p, p.Hash
-				}
+			if p := receipt(completed(sl)).plan(s); p != nil {
+				v.plans[p.Hash], v.support[sl.Agent] = *p, p.Hash
 			}
 		}
 		for _, sl := range ph.Slots {

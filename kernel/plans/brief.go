@@ -9,12 +9,12 @@ import (
 
 // block is what a council adds to the turn block; absent fields are left out.
 type block struct {
-	ReviewOf  kernel.AgentID `json:"review_of,omitempty"`
-	Plans     []WorkPlan     `json:"plans,omitempty"`
-	Inputs    []string       `json:"inputs,omitempty"`
-	Item      *Item          `json:"item,omitempty"`
-	Candidate *kernel.Digest `json:"candidate,omitempty"`
-	Issues    []issue        `json:"issues,omitempty"`
+	ReviewOf  kernel.AgentID  `json:"review_of,omitempty"`
+	Plans     json.RawMessage `json:"plans,omitempty"`
+	Inputs    []string        `json:"inputs,omitempty"`
+	Item      *Item           `json:"item,omitempty"`
+	Candidate *kernel.Digest  `json:"candidate,omitempty"`
+	Issues    []issue         `json:"issues,omitempty"`
 }
 
 // Brief implements kernel.Guide: what each phase lets a member see.
@@ -31,7 +31,7 @@ func (Council) Brief(s *kernel.State, ph *kernel.Phase, sl *kernel.Slot) (json.R
 		}
 		b.ReviewOf, b.Inputs = who, inputs(s)
 		if ph.Round > 1 {
-			b.Plans = view(s).list()
+			b.Plans = kernel.Derived(s, "plans", func() json.RawMessage { return plansRaw(view(s)) })
 		}
 	case PhaseWork:
 		it := item(s, sl.Item)
@@ -51,6 +51,14 @@ func (Council) Brief(s *kernel.State, ph *kernel.Phase, sl *kernel.Slot) (json.R
 	return raw(b), told
 }
 
+// plansRaw is the list as the block has it; nil when nobody put one forward.
+func plansRaw(v agreement) json.RawMessage {
+	if len(v.plans) == 0 {
+		return nil
+	}
+	return raw(v.list())
+}
+
 // candidate names what is verified: the content that the writer left, or the
 // answer where nothing is written.
 func candidate(s *kernel.State) kernel.Digest {
@@ -68,7 +76,7 @@ func candidate(s *kernel.State) kernel.Digest {
 }
 
 func item(s *kernel.State, id string) Item {
-	for _, it := range agreedPlan(s.Agreed).Items {
+	for _, it := range agreedPlan(s).Items {
 		if it.ID == id {
 			return it
 		}
@@ -77,7 +85,7 @@ func item(s *kernel.State, id string) Item {
 }
 
 func integrator(s *kernel.State) (Item, bool) {
-	for _, it := range agreedPlan(s.Agreed).Items {
+	for _, it := range agreedPlan(s).Items {
 		if it.Role == roleIntegrator {
 			return it, true
 		}

@@ -112,7 +112,7 @@ func limit(s *kernel.State, round int) bool {
 
 // nextWork starts the next wave, or the synthesis when all work is done.
 func nextWork(s *kernel.State, ph *kernel.Phase) kernel.Step {
-	p := agreedPlan(s.Agreed)
+	p := agreedPlan(s)
 	done, round := map[string]bool{}, 0
 	for _, w := range s.Phases {
 		if w.Name != PhaseWork {
@@ -241,8 +241,9 @@ func (Council) Repair(s *kernel.State, ph *kernel.Phase, sl *kernel.Slot) string
 	return ""
 }
 
+// raw encodes what becomes part of an object that is made canonical as a whole.
 func raw(v any) json.RawMessage {
-	b, err := kernel.Canonical(v)
+	b, err := json.Marshal(v)
 	if err != nil {
 		return nil
 	}

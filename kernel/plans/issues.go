@@ -71,7 +71,7 @@ func failures(at *kernel.Attempt) []string {
 
 // objections are what a verifier holds against the candidate. A verdict that is
 // missing is not a pass.
-func objections(ph *kernel.Phase, sl *kernel.Slot, r said) []string {
+func objections(ph *kernel.Phase, sl *kernel.Slot, r *said) []string {
 	if ph.Name != PhaseVerification || r.Verdict == "support" {
 		return nil
 	}
@@ -86,7 +86,7 @@ func objections(ph *kernel.Phase, sl *kernel.Slot, r said) []string {
 	return out
 }
 
-func contradicting(r said) []string {
+func contradicting(r *said) []string {
 	var out []string
 	for _, f := range r.Findings {
 		if f.Stance != "support" {

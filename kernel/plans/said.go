@@ -16,6 +16,9 @@ type said struct {
 	Resolved    []string      `json:"resolved"`
 	Findings    []saidFinding `json:"findings"`
 	Decision    *decision     `json:"decision"`
+
+	looked bool
+	normal *WorkPlan
 }
 
 type saidFinding struct {
@@ -33,12 +36,32 @@ type decision struct {
 	Next         []string `json:"next"`
 }
 
-// receipt reads the receipt of an attempt that ended properly; without one it is empty.
-func receipt(at *kernel.Attempt) (r said) {
-	if at != nil && len(at.Said) > 0 {
-		_ = json.Unmarshal(at.Said, &r) // checked when it was recorded
+// receipt reads the receipt of an attempt, once; without one it is empty.
+func receipt(at *kernel.Attempt) *said {
+	if at == nil || len(at.Said) == 0 {
+		return &said{}
+	}
+	r, ok := at.Read.(*said)
+	if !ok {
+		r = &said{}
+		_ = json.Unmarshal(at.Said, r) // checked when it was recorded
+		at.Read = r
 	}
 	return r
+}
+
+// plan is the plan of a receipt in normal form, made once: the members and the
+// inputs do not change after the proposals. It is nil without one, or with one
+// that breaks a rule.
+func (r *said) plan(s *kernel.State) *WorkPlan {
+	if r.Plan == nil || r.looked {
+		return r.normal
+	}
+	r.looked = true
+	if p, err := r.Plan.Normalise(s.Snapshot, survivors(s), inputs(s)); err == nil {
+		r.normal = &p
+	}
+	return r.normal
 }
 
 // completed is the slot's attempt if it completed, or nil.

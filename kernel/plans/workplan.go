@@ -170,8 +170,11 @@ func (p WorkPlan) wave(done map[string]bool) []Item {
 	return out
 }
 
-func agreedPlan(a *kernel.AgreedBody) (p WorkPlan) {
-	p.Hash, p.Finalizer = a.PlanHash, a.Finalizer
-	_ = json.Unmarshal(a.Items, &p.Items) // written by this package
-	return p
+// agreedPlan is the plan that the run works on.
+func agreedPlan(s *kernel.State) WorkPlan {
+	return kernel.Derived(s, "plan", func() (p WorkPlan) {
+		p.Hash, p.Finalizer = s.Agreed.PlanHash, s.Agreed.Finalizer
+		_ = json.Unmarshal(s.Agreed.Items, &p.Items) // written by this package
+		return p
+	})
 }

@@ -3,6 +3,7 @@ package invoke
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"witan/kernel"
@@ -75,7 +76,7 @@ func (s stage) repair(ctx context.Context, env kernel.Env, agent kernel.Invoker,
 	env.Emit(kernel.Event{Type: "receipt-only"})
 	second, err := agent.Invoke(ctx, env, next)
 	if err != nil {
-		return first, again(ctx, env, err, first)
+		return again(err, first)
 	}
 	take(&second)
 	return join(ctx, env, first, second, text)
@@ -100,14 +101,18 @@ func repairRequest(ctx context.Context, env kernel.Env, req kernel.InvokeRequest
 	return req, err
 }
 
-// again is a failure of the second question: what the first gave is kept.
-func again(ctx context.Context, env kernel.Env, err error, first kernel.Reply) error {
-	f, ok := err.(*kernel.Failure)
-	if !ok {
-		return err
+// again is how the second question failed: what the first gave is kept. An agent
+// without a session to go on in cannot be asked, and is judged by what it gave.
+func again(err error, first kernel.Reply) (kernel.Reply, error) {
+	var f *kernel.Failure
+	if !errors.As(err, &f) {
+		return first, err
+	}
+	if f.Class == kernel.ClassSession {
+		return first, nil
 	}
 	f.Partial = first
-	return f
+	return first, f
 }
 
 func join(ctx context.Context, env kernel.Env, first, second kernel.Reply, text string) (kernel.Reply, error) {

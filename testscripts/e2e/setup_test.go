@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -246,13 +247,16 @@ func agentEnv(dir, url string) map[string]string {
 
 func (w *world) configure() {
 	w.t.Helper()
+	// Two that share a data folder lock each other out when they start together.
+	agent := func(name, data string) map[string]any {
+		env := maps.Clone(w.agentEnv)
+		env["XDG_DATA_HOME"] = filepath.Join(w.agent, data)
+		return map[string]any{"name": name, "protocol": "acp", "command": []string{opencode, "acp"}, "env": env, "state": []string{w.agent}}
+	}
 	b, err := toml.Marshal(map[string]any{
 		"encryption": false,
-		"agents": map[string]any{"opencode": map[string]any{
-			"name": "OpenCode", "protocol": "acp", "command": []string{opencode, "acp"},
-			"env": w.agentEnv, "state": []string{w.agent},
-		}},
-		"watchdog": map[string]any{"startup": "3m"}, // it takes seconds, on a busy machine many
+		"agents":     map[string]any{"opencode": agent("OpenCode", "state"), "reviewer": agent("A second OpenCode", "state2")},
+		"watchdog":   map[string]any{"startup": "3m"}, // it takes seconds, on a busy machine many
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -71,15 +71,7 @@ func (h *Host) members_() ([]*member, error) {
 		if m.Name == "" {
 			m.Name = id
 		}
-		if ac.Protocol != "acp" {
-			m.unsupported = true
-		}
-		c := base
-		c.ID = m.ID
-		c.Usage = acp.UsageRule{SessionTotal: ac.Usage == "session-total", InputExcludesCache: ac.InputIncludesCache != nil && !*ac.InputIncludesCache}
-		c.Hide = hidden(ac)
-		c.Connect = acp.Process(func(p acp.Place) (proc.Spec, error) { return h.spec(id, ac, p) })
-		m.invoker = acp.New(c)
+		m.invoker, m.unsupported = h.adapter(m.ID, ac, base)
 		out = append(out, m)
 	}
 	return out, nil

@@ -3,6 +3,7 @@ package host
 import (
 	"bytes"
 	"crypto/rand"
+	"encoding/json"
 	"os"
 	"strconv"
 	"strings"
@@ -68,12 +69,24 @@ func readTestHooks() (testHooks, error) {
 	return t, nil
 }
 
-// crashOnce kills the process the first time a record comes up, whichever try it is of.
+// crashOnce kills the process the first time a record comes up in a phase,
+// whichever try it is of.
 func crashOnce(file string) func([]kernel.Record) {
+	phases := map[kernel.AttemptID]string{}
 	return func(recs []kernel.Record) {
 		seen, _ := os.ReadFile(file)
 		for _, r := range recs {
-			name := []byte(string(r.Kind) + " " + r.Stage + "\n")
+			var b struct {
+				Phase string `json:"phase"`
+			}
+			_ = json.Unmarshal(r.Body, &b)
+			if r.Kind == kernel.AttemptQueued {
+				phases[r.Attempt] = b.Phase
+			}
+			if b.Phase == "" {
+				b.Phase = phases[r.Attempt]
+			}
+			name := []byte(string(r.Kind) + " " + r.Stage + " " + b.Phase + "\n")
 			if bytes.Contains(seen, name) {
 				continue
 			}

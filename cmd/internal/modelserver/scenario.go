@@ -26,8 +26,8 @@ type Script struct {
 
 // Step is one answer of the model.
 type Step struct {
-	Think  string `json:"think,omitempty"` // reasoning, sent before the text
-	Say    string `json:"say,omitempty"`
+	Think  string `json:"think,omitempty"`   // reasoning, sent before the text
+	Say    string `json:"say,omitempty"`     // "$candidate" and "$item" stand for what the turn block of the user's turn says
 	Use    []Use  `json:"use,omitempty"`     // tool calls
 	Fail   *Fail  `json:"fail,omitempty"`    // an HTTP error in place of an answer
 	WaitMS int    `json:"wait_ms,omitempty"` // before the first byte
@@ -121,7 +121,30 @@ func (d *director) choose(r request) (Step, string) {
 	}
 	n := min(after, len(steps)-1)
 	label = fmt.Sprintf("%s[%d]", label, n)
-	return d.spent(steps[n], label), label
+	step := d.spent(steps[n], label)
+	step.Say = fill(step.Say, r.turns)
+	return step, label
+}
+
+// fill puts what the newest turn block says in place of the variables of a text.
+func fill(say string, turns []turn) string {
+	var b struct {
+		Candidate string `json:"candidate"`
+		Item      struct {
+			ID string `json:"id"`
+		} `json:"item"`
+	}
+	for i := len(turns) - 1; i >= 0; i-- {
+		at := strings.LastIndex(turns[i].text, "<witan-turn>")
+		if turns[i].role != "user" || at < 0 {
+			continue
+		}
+		text, _, _ := strings.Cut(turns[i].text[at+len("<witan-turn>"):], "</witan-turn>")
+		if json.Unmarshal([]byte(text), &b) == nil {
+			break
+		}
+	}
+	return strings.NewReplacer(`"$candidate"`, string(mustJSON(b.Candidate)), `"$item"`, string(mustJSON(b.Item.ID))).Replace(say)
 }
 
 func (d *director) script(turns []turn) (steps []Step, after int, label string) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"witan/kernel"
@@ -156,6 +157,9 @@ func (j *job) classify(c *conn, err error) *kernel.Failure {
 	f := &kernel.Failure{Class: kernel.ClassExecution, Reason: "agent_died", Text: "the agent closed the connection", Err: err}
 	if c != nil {
 		f.Text = c.why(j.a.cfg.Watchdog.CancelGrace)
+		if strings.Contains(f.Text, "database is locked") { // another one of its kind starts at this moment
+			f.Class, f.Reason = kernel.ClassProvider, "agent_busy"
+		}
 	}
 	return f
 }

@@ -53,7 +53,7 @@ func (a *Agent) Invoke(ctx context.Context, env kernel.Env, req kernel.InvokeReq
 
 func (a *Agent) invoke(ctx context.Context, r *turn.Recorder, req kernel.InvokeRequest) error {
 	if req.Turn.Continue { // of a session that this program knows nothing about
-		if err := a.cfg.Sessions.ForgetSession(ctx, req.Conversation, req.Agent); err != nil && !kernel.IsKind(err, kernel.NotFound) {
+		if err := a.cfg.Sessions.ForgetSession(ctx, req.Conversation, req.Owner); err != nil && !kernel.IsKind(err, kernel.NotFound) {
 			return err
 		}
 		return &kernel.Failure{Class: kernel.ClassSession, Reason: "session_gone", Text: "earlier context is not available any more; it is rebuilt from the conversation"}
