@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	drain  = time.Second     // how long the last output of an ended program may take to arrive
-	linger = 5 * time.Second // how long a program may take to end after the end of the turn
+	drain  = 15 * time.Second // how long the last output of an ended program may take to be read: its last line may be large, and the machine busy
+	linger = 5 * time.Second  // how long a program may take to end after the end of the turn
 	never  = 1 << 62
 )
 
