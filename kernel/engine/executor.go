@@ -23,11 +23,12 @@ type key struct {
 // executor runs stages on request. A request is answered once and remembered
 // until the driver has journaled the answer.
 type executor struct {
-	e    *Engine
-	wg   sync.WaitGroup
-	mu   sync.Mutex
-	jobs map[key]*job              // guarded by mu
-	memo map[memoKey]kernel.Digest // outputs of pure stages; guarded by mu
+	e      *Engine
+	wg     sync.WaitGroup
+	mu     sync.Mutex
+	jobs   map[key]*job              // guarded by mu
+	closed bool                      // guarded by mu
+	memo   map[memoKey]kernel.Digest // outputs of pure stages; guarded by mu
 }
 
 type job struct {
@@ -61,15 +62,17 @@ func (x *executor) onRequest(ctx context.Context, s kernel.Signal) {
 		}
 		return
 	}
-	if x.e.driver(s.Run) == nil || x.e.ctx.Err() != nil {
+	if x.closed || x.e.driver(s.Run) == nil || x.e.ctx.Err() != nil {
 		x.mu.Unlock()
 		return
 	}
 	jctx, cancel := context.WithCancelCause(x.e.ctx)
 	j = &job{cancel: cancel}
 	x.jobs[k] = j
+	x.wg.Add(1) // under mu: wait does not begin in between
 	x.mu.Unlock()
-	x.wg.Go(func() {
+	go func() {
+		defer x.wg.Done()
 		defer cancel(nil)
 		b, ok := x.run(jctx, k)
 		x.mu.Lock()
@@ -82,7 +85,7 @@ func (x *executor) onRequest(ctx context.Context, s kernel.Signal) {
 		if ok {
 			x.answer(k, b)
 		}
-	})
+	}()
 }
 
 func (x *executor) answer(k key, b json.RawMessage) {
@@ -135,7 +138,13 @@ func (x *executor) forget(run kernel.RunID) {
 	}
 }
 
-func (x *executor) wait() { x.wg.Wait() }
+// wait lets no further stage start and waits for those that run.
+func (x *executor) wait() {
+	x.mu.Lock()
+	x.closed = true
+	x.mu.Unlock()
+	x.wg.Wait()
+}
 
 // request is what the ledger says about a job.
 type request struct {

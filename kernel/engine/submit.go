@@ -300,7 +300,12 @@ func (d *driver) ask(ctx context.Context, m any, reply chan error) error {
 	case err := <-reply:
 		return err
 	case <-d.done:
-		return over
+		select { // it answered, and ended with that
+		case err := <-reply:
+			return err
+		default:
+			return over
+		}
 	case <-ctx.Done():
 		return ctx.Err()
 	}
