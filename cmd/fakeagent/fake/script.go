@@ -29,6 +29,7 @@
 //	"banner": TEXT          printed before anything else
 //	"no_init": true         initialize is never answered; "version": N the version it is answered with
 //	"auth": true            session/new wants a sign-in
+//	"bare": true            a program for one prompt prints only what its steps say, to play recorded streams
 //	"blind": true           nothing is read any more once a session is open; with --text, nothing at all
 //
 // A step is an object with one of these keys:
@@ -84,6 +85,7 @@ type script struct {
 	Banner  string          `json:"banner"`  // printed before anything else
 	Version int             `json:"version"` // of the protocol; 0 = 1
 	Auth    bool            `json:"auth"`    // session/new asks for a sign-in
+	Bare    bool            `json:"bare"`    // prints only what the steps say
 	Rules   []struct {
 		Match string `json:"match"`
 		Phase string `json:"phase"`

@@ -86,8 +86,7 @@ func (r *reader) completed(u *counts) {
 	r.t.Over()
 }
 
-// End implements stream.Reader. A turn that completed is good, whatever the exit
-// code: it tells also of errors that the program got over.
+// End implements stream.Reader. A turn that completed is good, whatever the exit code.
 func (r *reader) End(e turn.Exit) error {
 	switch {
 	case r.failed != "":
