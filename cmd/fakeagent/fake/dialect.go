@@ -24,7 +24,7 @@ type dialect interface {
 
 // dialects are the flags that choose one, and how it starts with its own flags.
 var dialects = map[string]func(a *agent, flags []string) (dialect, int){
-	"--claude": newClaude, "--codex": newCodex, "--gemini": newGemini, "--qwen": newQwen,
+	"--claude": newClaude, "--codex": newCodex, "--gemini": newGemini, "--opencode": newOpencode, "--qwen": newQwen,
 }
 
 // oneShot is a dialect of a program that takes one prompt as its whole input.

@@ -23,11 +23,11 @@ type reader struct {
 
 // event is a line of the stream.
 type event struct {
-	Type    string  `json:"type"`
-	Thread  string  `json:"thread_id"`
-	Message string  `json:"message"`
-	Usage   *counts `json:"usage"`
-	Item    item    `json:"item"`
+	Type    string          `json:"type"`
+	Thread  string          `json:"thread_id"`
+	Message string          `json:"message"`
+	Usage   *counts         `json:"usage"`
+	Item    json.RawMessage `json:"item"`
 	Error   struct {
 		Message string `json:"message"`
 	} `json:"error"`
@@ -70,7 +70,12 @@ func (r *reader) Value(v json.RawMessage) error {
 			r.t.Retry(e.Message)
 		}
 	default:
-		r.item(e.Type, e.Item)
+		var i item
+		// What a tool was given may have any shape; an answer may not.
+		if err := json.Unmarshal(e.Item, &i); err != nil && (i.Type == "" || i.Type == "agent_message") {
+			return err
+		}
+		r.item(e.Type, i)
 	}
 	return nil
 }
