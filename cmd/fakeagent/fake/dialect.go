@@ -24,7 +24,7 @@ type dialect interface {
 
 // dialects are the flags that choose one, and how it starts with its own flags.
 var dialects = map[string]func(a *agent, flags []string) (dialect, int){
-	"--claude": newClaude, "--codex": newCodex, "--gemini": newGemini, "--qwen": newQwen,
+	"--claude": newClaude, "--codex": newCodex, "--gemini": newGemini, "--opencode": newOpencode, "--qwen": newQwen,
 }
 
 // oneShot is a dialect of a program that takes one prompt as its whole input.
@@ -49,7 +49,9 @@ func (a *agent) once(d oneShot) int {
 	a.record(d.sessionID(), string(prompt))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	a.print(string(d.begin()))
+	if !a.Bare {
+		a.print(string(d.begin()))
+	}
 	t := &turn{a: a, ctx: ctx, asked: ctx, session: d.sessionID(), prompt: string(prompt), stop: "end_turn"}
 	t.steps(a.stepsFor(t.prompt))
 	t.flush()
@@ -58,6 +60,8 @@ func (a *agent) once(d oneShot) int {
 		forever()
 	case t.ctx.Err() != nil:
 		return 143
+	case a.Bare:
+		return 0
 	}
 	a.print(string(d.end(t)))
 	if t.fail != nil {

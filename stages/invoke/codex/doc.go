@@ -13,8 +13,8 @@
 //   - Where the system holds the turn, the program's own sandbox is off: one inside
 //     the other breaks tools and protects nothing more. Elsewhere it is on, read-only
 //     or for the workspace.
-//   - The program says how a turn ended; its exit code does not: it is 1 also after
-//     a good turn that met an error on the way.
+//   - How a turn ended is what the program's events say, whatever its exit code. An
+//     error that it got over is a notice; a warning is only a diagnostic.
 //   - The program counts the whole thread. The usage of a turn is what was added
 //     since the turn before; it is unknown when this host has not seen that one end.
 //   - Tool servers are offered without their values in the arguments, which

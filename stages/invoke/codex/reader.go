@@ -23,11 +23,11 @@ type reader struct {
 
 // event is a line of the stream.
 type event struct {
-	Type    string  `json:"type"`
-	Thread  string  `json:"thread_id"`
-	Message string  `json:"message"`
-	Usage   *counts `json:"usage"`
-	Item    item    `json:"item"`
+	Type    string          `json:"type"`
+	Thread  string          `json:"thread_id"`
+	Message string          `json:"message"`
+	Usage   *counts         `json:"usage"`
+	Item    json.RawMessage `json:"item"`
 	Error   struct {
 		Message string `json:"message"`
 	} `json:"error"`
@@ -70,7 +70,12 @@ func (r *reader) Value(v json.RawMessage) error {
 			r.t.Retry(e.Message)
 		}
 	default:
-		r.item(e.Type, e.Item)
+		var i item
+		// What a tool was given may have any shape; an answer may not.
+		if err := json.Unmarshal(e.Item, &i); err != nil && (i.Type == "" || i.Type == "agent_message") {
+			return err
+		}
+		r.item(e.Type, i)
 	}
 	return nil
 }
@@ -86,8 +91,7 @@ func (r *reader) completed(u *counts) {
 	r.t.Over()
 }
 
-// End implements stream.Reader. A turn that completed is good, whatever the exit
-// code: it tells also of errors that the program got over.
+// End implements stream.Reader. A turn that completed is good, whatever the exit code.
 func (r *reader) End(e turn.Exit) error {
 	switch {
 	case r.failed != "":

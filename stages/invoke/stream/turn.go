@@ -3,6 +3,7 @@ package stream
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -129,6 +130,14 @@ func (t *Turn) Died(e turn.Exit) *kernel.Failure {
 func Held(s proc.Spec) bool {
 	_, ok := proc.Landlock()
 	return s.Confine && ok
+}
+
+// Default sets a variable that the configuration may set otherwise. Of two with
+// one name a program takes the first, or the last.
+func Default(s *proc.Spec, name, value string) {
+	if !slices.ContainsFunc(s.Env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") }) {
+		s.Env = append(s.Env, name+"="+value)
+	}
 }
 
 // broken types why reading ended; nil when the output simply ended.
