@@ -26,7 +26,7 @@ func Main(args []string) int {
 		args = args[1:]
 	}
 	if len(args) != 1 && !(plain && len(args) == 2) && !(speak != nil && len(args) > 1) {
-		fmt.Fprintln(os.Stderr, "usage: fakeagent SCRIPT.json, fakeagent --text SCRIPT.json [PROMPT], or fakeagent --claude SCRIPT.json FLAGS")
+		fmt.Fprintln(os.Stderr, "usage: fakeagent SCRIPT.json, fakeagent --text SCRIPT.json [PROMPT], or fakeagent --claude|--codex|--gemini|--opencode|--qwen SCRIPT.json FLAGS")
 		return 2
 	}
 	s, err := load(args[0])
@@ -44,6 +44,9 @@ func Main(args []string) int {
 			return code
 		}
 		a.dialect = d
+		if o, ok := d.(oneShot); ok {
+			return a.once(o)
+		}
 	}
 	if plain {
 		return a.textMode(args[1:])
@@ -98,6 +101,7 @@ type agent struct {
 	script
 	plain   bool
 	dialect dialect  // nil = ACP
+	whole   bool     // what is said without a break is printed as one
 	flags   []string // of the dialect
 	deaf    atomic.Bool
 	next    atomic.Int64
@@ -239,6 +243,15 @@ func (a *agent) record(session, prompt string) {
 	entry := map[string]any{"session": session, "prompt": prompt, "pid": os.Getpid()}
 	if a.flags != nil {
 		entry["flags"] = a.flags
+	}
+	if a.LogEnv != nil {
+		env := map[string]string{}
+		for _, k := range a.LogEnv {
+			if v, ok := os.LookupEnv(k); ok {
+				env[k] = v
+			}
+		}
+		entry["env"] = env
 	}
 	b, _ := json.Marshal(entry)
 	f, err := os.OpenFile(a.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

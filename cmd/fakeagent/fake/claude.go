@@ -22,10 +22,13 @@ type claude struct {
 	piece  strings.Builder // its open block of text
 	open   bool
 	seen   map[string]bool // tools
+	tools  map[string]tool
 }
 
+var claudeTools = map[string]tool{"read": {"Read", "Read"}, "search": {"Grep", "Grep"}, "edit": {"Write", "Write"}, "execute": {"Bash", "Bash"}, "fetch": {"WebFetch", "WebFetch"}}
+
 func newClaude(a *agent, flags []string) (dialect, int) {
-	c := &claude{a: a, session: flag(flags, "--session-id"), seen: map[string]bool{}}
+	c := &claude{a: a, session: flag(flags, "--session-id"), seen: map[string]bool{}, tools: claudeTools}
 	if flag(flags, "--input-format") != "stream-json" || flag(flags, "--output-format") != "stream-json" || flag(flags, "--permission-prompt-tool") != "stdio" {
 		fmt.Fprintln(os.Stderr, "fakeagent: these are not the flags of the duplex stream")
 		return nil, 1
@@ -199,7 +202,7 @@ func (c *claude) lines(u map[string]any) []byte {
 // tool is a call on its way, one that runs, or the end of one. mu is held.
 func (c *claude) tool(u map[string]any) (out []byte) {
 	id, status := str(u, "toolCallId"), str(u, "status")
-	name, input := toolOf(u)
+	name, input := call(c.tools, u)
 	known := c.seen[id]
 	c.seen[id] = true
 	done := status == "completed" || status == "failed"
@@ -217,17 +220,17 @@ func (c *claude) tool(u map[string]any) (out []byte) {
 // ask asks for permission; any other method is one that no client knows.
 func (c *claude) ask(t *turn, method string, params any, id string) json.RawMessage {
 	p, _ := params.(object)
-	call, _ := p["toolCall"].(object)
+	asked, _ := p["toolCall"].(object)
 	request := object{"subtype": method}
 	if method == "session/request_permission" {
-		name, input := toolOf(call)
-		if raw, ok := call["rawInput"].(object); ok {
+		name, input := call(c.tools, asked)
+		if raw, ok := asked["rawInput"].(object); ok {
 			input = raw
 		}
-		if at, ok := call["locations"].([]any); ok {
+		if at, ok := asked["locations"].([]any); ok {
 			input["file_path"] = at[0].(object)["path"]
 		}
-		request = object{"subtype": "can_use_tool", "tool_name": name, "input": input, "tool_use_id": call["toolCallId"]}
+		request = object{"subtype": "can_use_tool", "tool_name": name, "input": input, "tool_use_id": asked["toolCallId"]}
 	}
 	if id == "" {
 		id = strconv.FormatInt(1000+c.a.next.Add(1), 10)

@@ -1,9 +1,15 @@
 package fake
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // dialect is a protocol other than ACP that the same scripts are spoken in.
@@ -18,7 +24,58 @@ type dialect interface {
 
 // dialects are the flags that choose one, and how it starts with its own flags.
 var dialects = map[string]func(a *agent, flags []string) (dialect, int){
-	"--claude": newClaude,
+	"--claude": newClaude, "--codex": newCodex, "--gemini": newGemini, "--opencode": newOpencode, "--qwen": newQwen,
+}
+
+// oneShot is a dialect of a program that takes one prompt as its whole input.
+type oneShot interface {
+	dialect
+	sessionID() string
+	// begin is printed first, and end last.
+	begin() []byte
+	end(t *turn) []byte
+}
+
+// once answers the one prompt of the input. A signal to end is its cancel.
+func (a *agent) once(d oneShot) int {
+	if a.Blind {
+		forever()
+	}
+	prompt, err := io.ReadAll(os.Stdin)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "fakeagent:", err)
+		return 2
+	}
+	a.record(d.sessionID(), string(prompt))
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	if !a.Bare {
+		a.print(string(d.begin()))
+	}
+	t := &turn{a: a, ctx: ctx, asked: ctx, session: d.sessionID(), prompt: string(prompt), stop: "end_turn"}
+	t.steps(a.stepsFor(t.prompt))
+	t.flush()
+	switch {
+	case t.mute:
+		forever()
+	case t.ctx.Err() != nil:
+		return 143
+	case a.Bare:
+		return 0
+	}
+	a.print(string(d.end(t)))
+	if t.fail != nil {
+		return 1
+	}
+	return 0
+}
+
+// flush prints the text that was held back.
+func (t *turn) flush() {
+	if s := t.held.String(); s != "" {
+		t.held.Reset()
+		t.update(map[string]any{"sessionUpdate": "agent_message_chunk", "content": map[string]any{"type": "text", "text": s}})
+	}
 }
 
 // flag is the value behind a flag; "" when it is not there.
@@ -56,16 +113,17 @@ func encode(values ...any) []byte {
 
 type object = map[string]any
 
-// tools are the names under which a dialect's agent would have a tool of a kind.
-var tools = map[string]string{"read": "Read", "search": "Grep", "edit": "Write", "execute": "Bash", "fetch": "WebFetch"}
+// tool is what a dialect's agent calls a tool of a kind, and the word that the
+// title of a call begins with.
+type tool struct{ name, word string }
 
-// toolOf is the call of a tool that the update speaks of: its name and what it
-// was given, so that both together say the title.
-func toolOf(u map[string]any) (name string, input object) {
+// call is the call of a tool that the update speaks of: its name and what it was
+// given, so that both together say the title.
+func call(tools map[string]tool, u map[string]any) (name string, input object) {
 	title := str(u, "title")
-	name = tools[str(u, "kind")]
-	if name == "" {
+	t := tools[str(u, "kind")]
+	if t.name == "" {
 		return title, object{}
 	}
-	return name, object{"description": strings.TrimPrefix(title, name)}
+	return t.name, object{"description": strings.TrimPrefix(title, t.word)}
 }

@@ -3,14 +3,18 @@
 //
 //	fakeagent SCRIPT.json
 //	fakeagent --text SCRIPT.json [PROMPT]
-//	fakeagent --claude SCRIPT.json FLAGS
+//	fakeagent --claude|--codex|--gemini|--opencode|--qwen SCRIPT.json FLAGS
 //
 // With --text the prompt is PROMPT or else the whole of stdin, and the answer is
 // what is printed; steps that have no meaning there do nothing.
 //
 // With --claude it speaks the duplex stream of Claude Code and takes its flags,
 // which the log shows too: "session" is what they name, a permission has the
-// options of its kinds only, and "usage" is as that program writes it.
+// options of its kinds only, and "usage" is as that program writes it. The same
+// holds for --codex, --gemini, --opencode and --qwen, which are Codex CLI, Gemini
+// CLI, OpenCode and Qwen Code: they take the prompt as their whole input, end after
+// the answer, ask nothing, and a signal to end is their cancel. What --codex and
+// --opencode say without a break is one message.
 //
 // A script is an object:
 //
@@ -19,12 +23,14 @@
 //	                        the turn block has, else by steps; one with "once" only while FILE does not exist, which it makes
 //	"name": TEXT            what the agent calls itself
 //	"log": FILE             each prompt is appended as one JSON line {"session", "prompt", "pid"}
+//	"log_env": [NAME, …]    the log shows these variables under "env"
 //	"load": true            sessions can be loaded; one with "gone" in its id cannot. "replay": TEXT is what
 //	                        a loaded session says again
 //	"modes": {…}            modes that session/new offers
 //	"banner": TEXT          printed before anything else
 //	"no_init": true         initialize is never answered; "version": N the version it is answered with
 //	"auth": true            session/new wants a sign-in
+//	"bare": true            a program for one prompt prints only what its steps say, to play recorded streams
 //	"blind": true           nothing is read any more once a session is open; with --text, nothing at all
 //
 // A step is an object with one of these keys:
@@ -32,7 +38,8 @@
 //	"text": TEXT            a chunk of the answer
 //	"bytes": N              a chunk in single bytes of the text under "of"
 //	"thought": TEXT         a thought chunk
-//	"tool": {"id","kind","title","status"}   a tool call or its update
+//	"tool": {"id","kind","title","status"}   a tool call or its update;
+//	                        "$session" in it is the session
 //	"permission": {"kind","title","path","command","options":[{"optionId","kind","name"}],"id","call"}
 //	                        asks; the answer becomes text. "then": {OPTION: […], "cancelled": […]} are steps
 //	                        that follow the answer. "id" and "call" repeat those of another request
@@ -76,6 +83,7 @@ import (
 type script struct {
 	Name    string          `json:"name"`
 	Log     string          `json:"log"`
+	LogEnv  []string        `json:"log_env"` // variables that the log shows
 	Load    bool            `json:"load"`
 	Replay  string          `json:"replay"`
 	Modes   json.RawMessage `json:"modes"`
@@ -84,6 +92,7 @@ type script struct {
 	Banner  string          `json:"banner"`  // printed before anything else
 	Version int             `json:"version"` // of the protocol; 0 = 1
 	Auth    bool            `json:"auth"`    // session/new asks for a sign-in
+	Bare    bool            `json:"bare"`    // prints only what the steps say
 	Rules   []struct {
 		Match string `json:"match"`
 		Phase string `json:"phase"`

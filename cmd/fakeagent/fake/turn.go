@@ -25,6 +25,7 @@ type turn struct {
 	fail    json.RawMessage
 	late    bool
 	mute    bool
+	held    strings.Builder // text, where whole texts are printed
 }
 
 func (t *turn) update(u map[string]any) {
@@ -38,6 +39,10 @@ func (t *turn) update(u map[string]any) {
 func (t *turn) text(s string) {
 	if t.a.plain {
 		t.a.print(s)
+		return
+	}
+	if t.a.whole {
+		t.held.WriteString(s)
 		return
 	}
 	t.update(map[string]any{"sessionUpdate": "agent_message_chunk", "content": map[string]any{"type": "text", "text": s}})
@@ -69,6 +74,9 @@ func (t *turn) steps(steps []step) {
 }
 
 func (t *turn) step(s step) {
+	if s.Text == nil {
+		t.flush()
+	}
 	switch {
 	case s.Text != nil:
 		t.text(*s.Text)
@@ -76,7 +84,7 @@ func (t *turn) step(s step) {
 		t.update(map[string]any{"sessionUpdate": "agent_thought_chunk", "content": map[string]any{"type": "text", "text": s.Thought}})
 	case s.Tool != nil:
 		var u map[string]any
-		_ = json.Unmarshal(s.Tool, &u)
+		_ = json.Unmarshal([]byte(strings.ReplaceAll(string(s.Tool), "$session", t.session)), &u)
 		u["toolCallId"], u["sessionUpdate"] = u["id"], "tool_call"
 		t.update(u)
 	case s.Permission != nil:

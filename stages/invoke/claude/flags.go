@@ -89,6 +89,7 @@ func servers(offered []kernel.MCPServer) []byte {
 func newID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:])
+	b[0] %= 0xa0 // begins with a digit: an end of a text that could begin a hidden name is held back, and few end so
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])

@@ -75,10 +75,11 @@ func stopBefore(t *testing.T, h Harness) {
 	}
 }
 
-// stopObeyed: process and session are kept for the next turn, which goes on in it.
+// stopObeyed: the session, and where it can be the process, are kept for the next
+// turn, which goes on in it.
 func stopObeyed(t *testing.T, h Harness) {
 	w := NewWorld(t)
-	a := h.open(t, w, Steps(Say("begun"), Step{"hang": true}).With("log", w.LogFile()), Options{Watchdog: turn.Watchdog{CancelGrace: obey}})
+	a := h.open(t, w, Steps(Say("begun"), Step{"hang": true}).With("log", w.LogFile()).With("load", true), Options{Watchdog: turn.Watchdog{CancelGrace: obey}})
 	for i := range 2 {
 		before := len(w.Events("text"))
 		c := w.Start(t, a, w.Request("x", func(tn *kernel.Turn) { tn.Continue = i > 0 }))
@@ -95,8 +96,8 @@ func stopObeyed(t *testing.T, h Harness) {
 	if !h.Process {
 		return
 	}
-	if l := w.Log(t); len(l) != 2 || l[0].PID != l[1].PID {
-		t.Errorf("not the same process: %+v", l)
+	if l := w.Log(t); len(l) != 2 || l[0].Session != l[1].Session || (l[0].PID == l[1].PID) == h.OneShot {
+		t.Errorf("not the same session, or the wrong process: %+v", l)
 	}
 }
 

@@ -24,7 +24,15 @@ type Harness struct {
 	Process  bool // the agent has a process of its own
 	Protocol bool // there are tools, sessions and a cancel; else only text
 	MCP      bool // the agent can be offered tool servers
-	// Forged is a line that answers what was never asked; "" = that of JSON-RPC.
+	OneShot  bool // a process serves one turn; sessions go on in another
+	// Between is what stands between two texts with something else between them.
+	Between string
+	// Harmless is the kind of a tool that changes nothing; "" = read.
+	Harmless string
+	// NoPending: a tool that is shown runs already.
+	NoPending bool
+	// Forged is a line that nothing good can have sent, like an answer to what was
+	// never asked; "" = that of JSON-RPC.
 	Forged string
 }
 
@@ -202,18 +210,26 @@ func notStored(t *testing.T, h Harness) {
 
 func tools(t *testing.T, h Harness) {
 	w := NewWorld(t)
+	kind := h.Harmless
+	if kind == "" {
+		kind = "read"
+	}
 	r, err := w.Invoke(t, h.open(t, w, Steps(
-		Step{"tool": map[string]any{"id": "1", "kind": "read", "title": "Read\x1b[31m a\nfile", "status": "in_progress"}},
+		Step{"tool": map[string]any{"id": "1", "kind": kind, "title": "Read\x1b[31m a\nfile", "status": "in_progress"}},
 		Step{"tool": map[string]any{"id": "1", "status": "completed"}},
 		Step{"tool": map[string]any{"id": "2", "title": strings.Repeat("long ", 200)}},
 	), Options{}), w.Request("x"))
 	if err != nil {
 		t.Fatal(err) // a tool result is a result
 	}
-	if len(r.Tools) != 2 || r.Tools[0] != (kernel.ToolCall{ID: "1", Kind: "read", Title: "Read a file", Status: "completed"}) {
+	if len(r.Tools) != 2 || r.Tools[0] != (kernel.ToolCall{ID: "1", Kind: kind, Title: "Read a file", Status: "completed"}) {
 		t.Fatalf("%+v", r.Tools)
 	}
-	if two := r.Tools[1]; two.Kind != "other" || two.Status != "pending" || len(two.Title) > 410 {
+	status := "pending"
+	if h.NoPending {
+		status = "in_progress"
+	}
+	if two := r.Tools[1]; two.Kind != "other" || two.Status != status || len(two.Title) > 410 {
 		t.Errorf("%+v", two)
 	}
 	if ev := w.Events("tool"); len(ev) != 3 || ev[0].Tool.Status != "in_progress" || ev[1].Tool != r.Tools[0] {
@@ -247,7 +263,8 @@ func noise(t *testing.T, h Harness) {
 		Step{"raw": line + `"session/update","params":{"sessionId":"another","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x"}}}}` + "\n"}, Say("c"),
 		Step{"raw": line + `"session/update","params":"what"}` + "\n"}, Say("d"),
 	), Options{}), w.Request("x"))
-	if got != "abcd" || w.Shown() != "abcd" {
+	want := strings.Join([]string{"a", "b", "c", "d"}, h.Between)
+	if got != want || w.Shown() != want {
 		t.Errorf("%q, shown %q", got, w.Shown())
 	}
 }

@@ -282,15 +282,25 @@ func (r *Recorder) silent(d time.Duration) {
 	r.env.Emit(kernel.Event{Type: "notice", Code: "silent", Text: fmt.Sprintf("silent for %s", d.Round(time.Second))})
 }
 
-// Judge says whether what came is an answer: a proper end is not enough for
-// that. name is what the agent calls itself.
+// Answered says whether what came is an answer: a proper end is not enough for that.
+func (r *Recorder) Answered() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if strings.TrimSpace(r.text.String()) == "" && len(r.tools) == 0 {
+		return &kernel.Failure{Class: kernel.ClassSession, Reason: "empty_turn", Text: "the agent ended the turn without an answer"}
+	}
+	return nil
+}
+
+// Judge is Answered for agents whose protocol may give an error in the shape of
+// an answer. name is what the agent calls itself.
 func (r *Recorder) Judge(name string) error {
+	if err := r.Answered(); err != nil {
+		return err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	text := r.text.String()
-	if strings.TrimSpace(text) == "" && len(r.tools) == 0 {
-		return &kernel.Failure{Class: kernel.ClassSession, Reason: "empty_turn", Text: "the agent ended the turn without an answer"}
-	}
 	if f := ReadError(name, text, text[r.last:]); f != nil {
 		return f
 	}
