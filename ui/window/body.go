@@ -3,6 +3,7 @@ package window
 import (
 	"image"
 	"strings"
+	"unicode/utf8"
 
 	"gioui.org/font"
 	"gioui.org/layout"
@@ -193,6 +194,7 @@ func (u *UI) inline(spans []markdown.Span, base theme.Style, ink colour) []rich.
 		if s.Link != "" {
 			r.Link, r.Color, r.Underline = s.Link, u.pal.Accent, true
 		}
+		r.Style.Font = u.pal.Font(r.Style)
 		if s.NewLine {
 			r.Text = strings.TrimRight(r.Text, " ") + "\n"
 		}
@@ -237,10 +239,6 @@ func (u *UI) codeInk(c markdown.Class) colour {
 		return u.pal.Code.Name
 	case markdown.Type:
 		return u.pal.Code.Type
-	case markdown.Added:
-		return u.pal.Ok
-	case markdown.Removed:
-		return u.pal.Bad
 	}
 	return u.pal.Ink
 }
@@ -360,6 +358,7 @@ func (u *UI) paintBlock(gtx C, p *placed) {
 		fill(ops, image.Rect(p.rect.Min.X, mid, p.rect.Max.X, mid+1), u.pal.Line)
 	case markdown.Code:
 		box(ops, p.rect, gtx.Dp(theme.RadiusRow), u.pal.Background, u.pal.Line)
+		u.changes(gtx, p)
 	case markdown.Table:
 		for i, c := range p.cells {
 			c = c.Add(p.rect.Min)
@@ -374,6 +373,28 @@ func (u *UI) paintBlock(gtx C, p *placed) {
 		t := op.Offset(p.rect.Min.Add(q.pos)).Push(ops)
 		q.para.Paint(ops, u.shaper)
 		t.Pop()
+	}
+}
+
+// changes draws the grounds of added and removed lines over the whole width.
+func (u *UI) changes(gtx C, p *placed) {
+	at := 0
+	for _, l := range p.block.Lines {
+		n := 1 // the line feed
+		for _, t := range l {
+			n += utf8.RuneCountInString(t.Text)
+		}
+		if len(l) > 0 && (l[0].Class == markdown.Added || l[0].Class == markdown.Removed) {
+			ground := u.pal.OkSoft
+			if l[0].Class == markdown.Removed {
+				ground = u.pal.BadSoft
+			}
+			for _, r := range p.paras[0].para.Rects(at, at+n-1) {
+				r = r.Add(p.rect.Min.Add(p.paras[0].pos))
+				fill(gtx.Ops, image.Rect(p.rect.Min.X+1, r.Min.Y, p.rect.Max.X-1, r.Max.Y), ground)
+			}
+		}
+		at += n
 	}
 }
 

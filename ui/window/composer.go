@@ -27,7 +27,7 @@ func (u *UI) editor(gtx C, e *widget.Editor, st theme.Style, hint string) D {
 	}
 	e.LineHeight, e.LineHeightScale = st.Line, 1
 	call, d := measured(gtx, func(gtx C) D {
-		return e.Layout(gtx, u.shaper, st.Font, st.Size, u.ink(gtx, u.pal.Ink), u.ink(gtx, u.pal.Select))
+		return e.Layout(gtx, u.shaper, u.pal.Font(st), st.Size, u.ink(gtx, u.pal.Ink), u.ink(gtx, u.pal.Select))
 	})
 	d.Size.Y = max(d.Size.Y, gtx.Sp(st.Line))
 	if e.Len() == 0 {
@@ -152,11 +152,7 @@ func (u *UI) composerBox(gtx C, c *convView) D {
 		)
 	})
 	size := image.Pt(width, d.Size.Y+2*pad-gtx.Dp(2))
-	border := u.pal.Strong
-	if gtx.Focused(&c.draft) {
-		border = u.pal.Third
-	}
-	box(gtx.Ops, image.Rectangle{Max: size}, gtx.Dp(theme.RadiusComposer), u.pal.Panel, border)
+	box(gtx.Ops, image.Rectangle{Max: size}, gtx.Dp(theme.RadiusComposer), u.pal.Panel, u.pal.Strong)
 	t := op.Offset(image.Pt(pad, pad-gtx.Dp(2))).Push(gtx.Ops)
 	call.Add(gtx.Ops)
 	t.Pop()
@@ -238,25 +234,15 @@ func (u *UI) sendButton(gtx C, c *convView) D {
 	if t := u.thread(); t != nil {
 		if r := t.Last(); r != nil && r.Active() {
 			word = u.words.Queue
-			if c.draft.Len() == 0 {
-				return u.button(gtx, "stop/composer", u.words.Stop, lookPlain, func() { u.do(model.StopRun{Run: r.ID}) })
-			}
 		}
 	}
-	how := lookStrong
-	if strings.TrimSpace(c.draft.Text()) == "" {
-		how = lookPlain
-	}
-	return u.buttonKey(gtx, "send", word, how, func() { u.send(c) })
+	return u.buttonKey(gtx, "send", word, func() { u.send(c) })
 }
 
 // buttonKey is a button that shows that Enter does the same.
-func (u *UI) buttonKey(gtx C, id, word string, how look, do func()) D {
+func (u *UI) buttonKey(gtx C, id, word string, do func()) D {
 	return u.press(gtx, id, word, func(gtx C, _ bool) D {
 		ink, inside, border := u.pal.Panel, u.pal.Ink, u.pal.Ink
-		if how == lookPlain {
-			ink, inside, border = u.pal.Third, u.pal.Panel, u.pal.Line
-		}
 		h, pad := gtx.Dp(28), gtx.Dp(12)
 		call, d := measured(gtx, func(gtx C) D { return u.label(gtx, theme.Name, ink, word) })
 		size := image.Pt(d.Size.X+2*pad+gtx.Dp(18), h)

@@ -136,36 +136,50 @@ func (u *UI) layoutMessages(gtx C, c *convView) D {
 	left, width := u.margins(gtx)
 	c.rows, c.rows0 = c.rows0[:0], c.rows
 	n := t.Len()
-	c.list.Layout(gtx, n, func(gtx C, i int) D {
-		item := t.At(i)
-		top, bottom := gtx.Dp(rowGap(t, i)), 0
-		if i == n-1 {
-			bottom = gtx.Dp(24)
-		}
-		c.rows = append(c.rows, seenRow{index: i, key: item.Key})
-		d := at(loose(gtx, width, 1<<24), left, top, func(gtx C) D { return u.layoutItem(gtx, c, item) })
-		c.rows[len(c.rows)-1].pos.Y += top
-		c.rows[len(c.rows)-1].pos.X += left
-		c.rows[len(c.rows)-1].height = top + d.Size.Y + bottom
-		return D{Size: image.Pt(size.X, top+d.Size.Y+bottom)}
+	call, _ := measured(gtx, func(gtx C) D {
+		return c.list.Layout(gtx, n, func(gtx C, i int) D {
+			item := t.At(i)
+			top, bottom := gtx.Dp(rowGap(t, i)), 0
+			if i == n-1 {
+				bottom = gtx.Dp(24)
+			}
+			c.rows = append(c.rows, seenRow{index: i, key: item.Key})
+			d := at(loose(gtx, width, 1<<24), left, top, func(gtx C) D { return u.layoutItem(gtx, c, item) })
+			c.rows[len(c.rows)-1].pos.Y += top
+			c.rows[len(c.rows)-1].pos.X += left
+			c.rows[len(c.rows)-1].height = top + d.Size.Y + bottom
+			return D{Size: image.Pt(size.X, top+d.Size.Y+bottom)}
+		})
 	})
-	c.place()
+	up := c.place(n, size.Y)
+	t0 := op.Offset(image.Pt(0, -up)).Push(gtx.Ops)
+	call.Add(gtx.Ops)
+	t0.Pop()
 	if c.list.Position.BeforeEnd && c.list.Position.First+c.list.Position.Count < n {
 		u.layoutJump(gtx, c)
 	}
 	return D{Size: size}
 }
 
-// place works out where each visible row begins in the list.
-func (c *convView) place() {
+// place works out where each visible row begins in the list. A list that is
+// shorter than its room stands at the end of it; place returns by how much it has
+// to go up to begin at the top.
+func (c *convView) place(n, room int) (up int) {
 	slices.SortFunc(c.rows, func(a, b seenRow) int { return a.index - b.index })
 	first := c.list.Position.First
 	c.rows = slices.DeleteFunc(c.rows, func(r seenRow) bool { return r.index < first })
-	y := -c.list.Position.Offset
+	y, total := -c.list.Position.Offset, 0
+	for _, r := range c.rows {
+		total += r.height
+	}
+	if len(c.rows) == n && total < room {
+		y, up = 0, room-total
+	}
 	for i := range c.rows {
 		c.rows[i].y = y
 		y += c.rows[i].height
 	}
+	return up
 }
 
 // layoutJump draws the button that leads to the newest message.

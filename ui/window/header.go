@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"image"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"gioui.org/f32"
 	"gioui.org/io/key"
@@ -162,9 +164,7 @@ func (u *UI) chip(gtx C, st theme.Style, s string) D {
 // runPill says what the newest run is at; it leads to the gate that waits.
 func (u *UI) runPill(gtx C, r *model.Run) D {
 	word, ink, soft := u.runWord(r)
-	if word == "" {
-		return D{}
-	}
+	word = capital(word)
 	return u.press(gtx, "run/state", word, func(gtx C, _ bool) D {
 		pad, h := gtx.Dp(10), gtx.Dp(24)
 		call, d := measured(gtx, func(gtx C) D { return u.label(gtx, theme.Meta, ink, word) })
@@ -309,10 +309,24 @@ func (u *UI) tick(gtx C, p image.Point, ink colour) {
 	stroke(gtx.Ops, 1.5*s, ink, f32.Pt(x+3*s, y+6.2*s), f32.Pt(x+5.2*s, y+8.6*s), f32.Pt(x+9.2*s, y+3.6*s))
 }
 
+// cross draws a cross into 12 dp.
+func (u *UI) cross(gtx C, p image.Point, ink colour) {
+	s := gtx.Metric.PxPerDp
+	x, y := float32(p.X), float32(p.Y)
+	stroke(gtx.Ops, 1.5*s, ink, f32.Pt(x+3*s, y+3*s), f32.Pt(x+9*s, y+9*s))
+	stroke(gtx.Ops, 1.5*s, ink, f32.Pt(x+9*s, y+3*s), f32.Pt(x+3*s, y+9*s))
+}
+
 // enterSign draws the sign of the Enter key, 9 dp wide, around a height.
 func (u *UI) enterSign(gtx C, p image.Point, ink colour) {
 	s := gtx.Metric.PxPerDp
 	x, y := float32(p.X), float32(p.Y)
 	stroke(gtx.Ops, 1.3*s, ink, f32.Pt(x+10*s, y-4*s), f32.Pt(x+10*s, y+1.5*s), f32.Pt(x+1*s, y+1.5*s))
 	stroke(gtx.Ops, 1.3*s, ink, f32.Pt(x+4*s, y-1.5*s), f32.Pt(x+1*s, y+1.5*s), f32.Pt(x+4*s, y+4.5*s))
+}
+
+// capital begins a word with a capital letter.
+func capital(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[n:]
 }

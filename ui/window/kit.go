@@ -96,7 +96,7 @@ func (u *UI) label(gtx C, st theme.Style, c color.NRGBA, s string) D {
 	h := gtx.Sp(st.Line)
 	gtx.Constraints = layout.Constraints{Max: image.Pt(gtx.Constraints.Max.X, h*2)}
 	call, d := measured(gtx, func(gtx C) D {
-		return widget.Label{MaxLines: 1}.Layout(gtx, u.shaper, st.Font, st.Size, s, u.ink(gtx, c))
+		return widget.Label{MaxLines: 1}.Layout(gtx, u.shaper, u.pal.Font(st), st.Size, s, u.ink(gtx, c))
 	})
 	defer op.Offset(image.Pt(0, (h-d.Size.Y)/2)).Push(gtx.Ops).Pop()
 	call.Add(gtx.Ops)
@@ -105,7 +105,7 @@ func (u *UI) label(gtx C, st theme.Style, c color.NRGBA, s string) D {
 
 // paragraph draws text on as many lines as it needs.
 func (u *UI) paragraph(gtx C, st theme.Style, c color.NRGBA, s string) D {
-	return widget.Label{LineHeight: st.Line, LineHeightScale: 1}.Layout(gtx, u.shaper, st.Font, st.Size, s, u.ink(gtx, c))
+	return widget.Label{LineHeight: st.Line, LineHeightScale: 1}.Layout(gtx, u.shaper, u.pal.Font(st), st.Size, s, u.ink(gtx, c))
 }
 
 // width measures one line of text.

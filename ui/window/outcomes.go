@@ -141,9 +141,12 @@ func (u *UI) verdicts(gtx C, r *model.Run) D {
 		if v.Verdict != "verified" && v.Reason != "" {
 			word = dots(word, text.Word(nil, v.Reason))
 		}
-		if v.Verdict == "verified" {
+		switch v.Verdict {
+		case "verified":
 			u.tick(gtx, image.Pt(0, y+gtx.Dp(3)), ink)
-		} else {
+		case "contradicted", "invalid":
+			u.cross(gtx, image.Pt(0, y+gtx.Dp(3)), ink)
+		default:
 			disc(gtx.Ops, image.Pt(gtx.Dp(6), y+gtx.Dp(9)), gtx.Dp(6), ink)
 		}
 		d := at(loose(gtx, width-gtx.Dp(20), 1<<20), gtx.Dp(20), y, func(gtx C) D {
@@ -256,9 +259,12 @@ func (u *UI) deliveryCard(a *model.Attempt, s model.StageEnd) card {
 			func(gtx C) D {
 				return u.label(gtx, theme.Code11, u.pal.Second, dots(u.words.StageIn+" "+short(s.In), u.words.StageOut+" "+short(s.Out)))
 			},
-			func(gtx C) D { return u.label(gtx, theme.Label, u.pal.Third, dots(s.Impl, took(u.words, s.Took))) },
 			func(gtx C) D {
-				return u.button(gtx, key, u.words.Open, lookPill, func() { u.folded[key] = !u.folded[key] })
+				return row(gtx, 10,
+					func(gtx C) D {
+						return u.button(gtx, key, u.words.Open, lookPill, func() { u.folded[key] = !u.folded[key] })
+					},
+					func(gtx C) D { return u.label(gtx, theme.Label, u.pal.Third, dots(s.Impl, took(u.words, s.Took))) })
 			},
 			func(gtx C) D {
 				if !u.folded[key] {

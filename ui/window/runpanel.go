@@ -201,7 +201,7 @@ func (u *UI) span(r *model.Run) time.Duration {
 
 // layoutTime draws when each agent was at work.
 func (u *UI) layoutTime(gtx C, r *model.Run) D {
-	width, names := gtx.Constraints.Max.X, gtx.Dp(62)
+	width, names := gtx.Constraints.Max.X, gtx.Dp(68)
 	rowH, barH := gtx.Dp(20), gtx.Dp(12)
 	total := max(u.span(r), time.Second)
 	x := func(t time.Time) int {

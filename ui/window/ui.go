@@ -145,9 +145,9 @@ func (u *UI) SetPack(hash, text string) { u.packs[hash] = text }
 func (u *UI) Go(r Route) {
 	open := r.Page == PageConversation && r.Conversation != "" && (u.route.Conversation != r.Conversation || u.state.Open == nil)
 	u.route = r
-	u.drawer, u.run = false, ""
+	u.drawer, u.run, u.sheet = false, "", r.Inspect
 	if r.Inspect {
-		u.noInspect, u.sheet = false, true
+		u.noInspect = false
 	}
 	if open && u.hooks.Open != nil {
 		u.hooks.Open(r.Conversation)
