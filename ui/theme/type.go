@@ -18,11 +18,12 @@ type Style struct {
 	Line unit.Sp
 }
 
-// The faces name families that the system has for what Inter and JetBrains Mono
-// lack; Gio looks through them in order.
+// The embedded faces, Inter and JetBrains Mono, have names of their own, so that
+// those installed on a system, in other versions, never take their place. Families
+// of the system follow for what they lack; Gio looks through them in order.
 const (
-	Sans font.Typeface = "Inter, emoji, sans-serif"
-	Mono font.Typeface = "JetBrains Mono, emoji, monospace"
+	Sans font.Typeface = "Witan Sans, Noto Sans CJK SC, Noto Sans SC, PingFang SC, Microsoft YaHei, WenQuanYi Micro Hei, emoji, sans-serif"
+	Mono font.Typeface = "Witan Mono, Noto Sans Mono CJK SC, Noto Sans CJK SC, PingFang SC, Microsoft YaHei, emoji, monospace"
 )
 
 // The type scale.
@@ -45,6 +46,9 @@ var (
 //go:embed fonts/Inter-Regular.otf
 var interRegular []byte
 
+//go:embed fonts/Inter-Medium.otf
+var interMedium []byte
+
 //go:embed fonts/Inter-SemiBold.otf
 var interSemiBold []byte
 
@@ -57,6 +61,17 @@ var monoRegular []byte
 //go:embed fonts/JetBrainsMono-Bold.ttf
 var monoBold []byte
 
+// Font is the font of a style on a palette. Dark text on a bright ground looks
+// thinner than it is, because colours are blended by their light, so it is drawn
+// with the next weight.
+func (p *Palette) Font(st Style) font.Font {
+	f := st.Font
+	if !p.Dark && f.Typeface == Sans && f.Weight == font.Normal && f.Style == font.Regular {
+		f.Weight = font.Medium
+	}
+	return f
+}
+
 // Faces returns the embedded typefaces. They are parsed once.
 var Faces = sync.OnceValue(func() []font.FontFace {
 	face := func(f font.Font, src []byte) font.FontFace {
@@ -67,11 +82,12 @@ var Faces = sync.OnceValue(func() []font.FontFace {
 		return font.FontFace{Font: f, Face: parsed}
 	}
 	return []font.FontFace{
-		face(font.Font{Typeface: "Inter"}, interRegular),
-		face(font.Font{Typeface: "Inter", Weight: font.SemiBold}, interSemiBold),
-		face(font.Font{Typeface: "Inter", Style: font.Italic}, interItalic),
-		face(font.Font{Typeface: "JetBrains Mono"}, monoRegular),
-		face(font.Font{Typeface: "JetBrains Mono", Weight: font.Bold}, monoBold),
+		face(font.Font{Typeface: "Witan Sans"}, interRegular),
+		face(font.Font{Typeface: "Witan Sans", Weight: font.Medium}, interMedium),
+		face(font.Font{Typeface: "Witan Sans", Weight: font.SemiBold}, interSemiBold),
+		face(font.Font{Typeface: "Witan Sans", Style: font.Italic}, interItalic),
+		face(font.Font{Typeface: "Witan Mono"}, monoRegular),
+		face(font.Font{Typeface: "Witan Mono", Weight: font.Bold}, monoBold),
 	}
 })
 

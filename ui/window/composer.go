@@ -1,0 +1,356 @@
+package window
+
+import (
+	"fmt"
+	"image"
+	"slices"
+	"strings"
+
+	"gioui.org/io/key"
+	"gioui.org/io/semantic"
+	"gioui.org/layout"
+	"gioui.org/op"
+	"gioui.org/op/clip"
+	"gioui.org/widget"
+
+	"witan/ui/model"
+	"witan/ui/text"
+	"witan/ui/theme"
+)
+
+// editor draws a text that can be edited, with a hint while it is empty. Its text
+// is in the semantic tree: Gio's editor puts only the hint there.
+func (u *UI) editor(gtx C, e *widget.Editor, st theme.Style, hint string) D {
+	area := func(size image.Point) func() {
+		c := clip.Rect{Max: size}.Push(gtx.Ops)
+		return c.Pop
+	}
+	e.LineHeight, e.LineHeightScale = st.Line, 1
+	call, d := measured(gtx, func(gtx C) D {
+		return e.Layout(gtx, u.shaper, u.pal.Font(st), st.Size, u.ink(gtx, u.pal.Ink), u.ink(gtx, u.pal.Select))
+	})
+	d.Size.Y = max(d.Size.Y, gtx.Sp(st.Line))
+	if e.Len() == 0 {
+		silent(loose(gtx, gtx.Constraints.Max.X, d.Size.Y), func(gtx C) { u.label(gtx, st, u.pal.Third, hint) })
+	}
+	pop := area(d.Size)
+	semantic.Editor.Add(gtx.Ops)
+	semantic.DescriptionOp(hint).Add(gtx.Ops)
+	if s := e.Text(); s != "" {
+		semantic.LabelOp(s).Add(gtx.Ops)
+	}
+	call.Add(gtx.Ops)
+	pop()
+	return d
+}
+
+// plans are what a person may choose between, in order.
+var plans = []string{"direct", "batch", "discuss", "council"}
+
+// planOf is the plan that the next message goes out under.
+func (u *UI) planOf(c *convView) string {
+	if c.plan != "" {
+		return c.plan
+	}
+	if t := u.thread(); t != nil && t.Conversation.Plan != "" {
+		return t.Conversation.Plan
+	}
+	return "batch"
+}
+
+// members are the agents that the next message goes to.
+func (u *UI) members(c *convView) []string {
+	if c.picked {
+		return c.agents
+	}
+	if t := u.thread(); t != nil && len(t.Conversation.Agents) > 0 {
+		return t.Conversation.Agents
+	}
+	var ready []string
+	for _, a := range u.state.Agents {
+		if a.Ready() {
+			ready = append(ready, a.ID)
+		}
+	}
+	return ready
+}
+
+func (u *UI) layoutComposer(gtx C) D {
+	width := gtx.Constraints.Max.X
+	c := u.conv()
+	u.composerEvents(gtx, c)
+	left, inner := u.margins(gtx)
+	hair := max(gtx.Dp(1), 1)
+	call, d := measured(loose(gtx, inner, gtx.Constraints.Max.Y), func(gtx C) D { return u.composerBox(gtx, c) })
+	top := gtx.Dp(12)
+	fill(gtx.Ops, image.Rect(0, 0, width, hair), u.pal.Line)
+	t := op.Offset(image.Pt(left, top)).Push(gtx.Ops)
+	call.Add(gtx.Ops)
+	t.Pop()
+	return D{Size: image.Pt(width, top+d.Size.Y+gtx.Dp(16))}
+}
+
+// composerEvents sends on Enter; Shift with Enter breaks the line, and what an
+// input method composes is its own.
+func (u *UI) composerEvents(gtx C, c *convView) {
+	if c.focus && !u.palette.open {
+		gtx.Execute(key.FocusCmd{Tag: &c.draft})
+		c.focus = false
+	}
+	for {
+		e, ok := c.draft.Update(gtx)
+		if !ok {
+			break
+		}
+		if _, ok := e.(widget.SubmitEvent); ok {
+			u.send(c)
+		}
+	}
+	if s := c.draft.Text(); s != c.told {
+		c.told = s
+		if u.hooks.Draft != nil {
+			u.hooks.Draft(u.route.Conversation, s)
+		}
+	}
+}
+
+// send gives the draft away and empties it.
+func (u *UI) send(c *convView) {
+	s := strings.TrimSpace(c.draft.Text())
+	if s == "" {
+		return
+	}
+	a := model.Submit{Conversation: u.route.Conversation, Text: s, Plan: u.planOf(c)}
+	if c.picked {
+		a.Agents = slices.Clone(c.agents)
+	}
+	if t := u.thread(); t != nil {
+		a.Workspace = t.Conversation.Workspace
+		if r := t.Last(); r != nil && r.Active() {
+			a.Queue = true
+		}
+	}
+	c.draft.SetText("")
+	c.toEnd()
+	u.do(a)
+}
+
+func (u *UI) composerBox(gtx C, c *convView) D {
+	pad := gtx.Dp(12)
+	width := gtx.Constraints.Max.X
+	in := loose(gtx, width-2*pad, gtx.Constraints.Max.Y)
+	plan, members := u.planOf(c), u.members(c)
+	call, d := measured(in, func(gtx C) D {
+		return column(gtx, 10,
+			func(gtx C) D { return u.queueRow(gtx) },
+			func(gtx C) D {
+				gtx.Constraints.Max.Y = gtx.Sp(theme.Body.Line) * 12
+				gtx.Constraints.Min.X = gtx.Constraints.Max.X
+				return u.editor(gtx, &c.draft, theme.Body, u.composerHint(plan, members))
+			},
+			func(gtx C) D { return u.composerTools(gtx, c, plan, members) },
+		)
+	})
+	size := image.Pt(width, d.Size.Y+2*pad-gtx.Dp(2))
+	box(gtx.Ops, image.Rectangle{Max: size}, gtx.Dp(theme.RadiusComposer), u.pal.Panel, u.pal.Strong)
+	t := op.Offset(image.Pt(pad, pad-gtx.Dp(2))).Push(gtx.Ops)
+	call.Add(gtx.Ops)
+	t.Pop()
+	return D{Size: size}
+}
+
+func (u *UI) composerHint(plan string, members []string) string {
+	switch plan {
+	case "council":
+		return u.words.MessageCouncil
+	case "discuss":
+		return u.words.MessageGroup
+	}
+	if len(members) == 1 || plan == "direct" && len(members) > 0 {
+		return fmt.Sprintf(u.words.MessageOne, u.state.Agent(members[0]).Name)
+	}
+	return fmt.Sprintf(u.words.MessageMany, fmt.Sprint(len(members)))
+}
+
+// queueRow says how many messages wait.
+func (u *UI) queueRow(gtx C) D {
+	t := u.thread()
+	if t == nil || len(t.Queue) == 0 {
+		return D{}
+	}
+	var ws []layout.Widget
+	for _, q := range t.Queue {
+		ws = append(ws, func(gtx C) D { return u.queueEntry(gtx, q) })
+	}
+	return column(gtx, 2, ws...)
+}
+
+func (u *UI) queueEntry(gtx C, q model.Entry) D {
+	word, hold := u.words.Hold, "hold"
+	if q.Held {
+		word, hold = u.words.Release, "release"
+	}
+	full := gtx.Constraints.Max.X
+	call, d := measured(gtx, func(gtx C) D {
+		return row(gtx, 6,
+			func(gtx C) D {
+				return u.button(gtx, "hold/"+q.ID, word, lookPill, func() { u.do(model.QueueEdit{Entry: q.ID, Word: hold}) })
+			},
+			func(gtx C) D {
+				return u.button(gtx, "drop/"+q.ID, u.words.Remove, lookPill, func() { u.do(model.QueueEdit{Entry: q.ID, Word: "remove"}) })
+			})
+	})
+	at(loose(gtx, full-d.Size.X-gtx.Dp(12), d.Size.Y), 0, gtx.Dp(3), func(gtx C) D {
+		return u.label(gtx, theme.Meta, u.pal.Second, fmt.Sprintf("%d  %s", q.Position, oneLine(q.Text)))
+	})
+	t := op.Offset(image.Pt(full-d.Size.X, 0)).Push(gtx.Ops)
+	call.Add(gtx.Ops)
+	t.Pop()
+	return D{Size: image.Pt(full, d.Size.Y)}
+}
+
+// composerTools is the row of plan, agents and Send.
+func (u *UI) composerTools(gtx C, c *convView, plan string, members []string) D {
+	full := gtx.Constraints.Max.X
+	call, d := measured(gtx, func(gtx C) D { return u.sendButton(gtx, c) })
+	left := loose(gtx, full-d.Size.X-gtx.Dp(12), gtx.Constraints.Max.Y)
+	e := row(left, 8,
+		func(gtx C) D { return u.planSwitch(gtx, c, plan) },
+		func(gtx C) D { return u.agentChip(gtx, c, members) },
+	)
+	h := max(d.Size.Y, e.Size.Y)
+	t := op.Offset(image.Pt(full-d.Size.X, h-d.Size.Y)).Push(gtx.Ops)
+	call.Add(gtx.Ops)
+	t.Pop()
+	if c.choosing {
+		f := at(loose(gtx, full, gtx.Constraints.Max.Y), 0, h+gtx.Dp(8), func(gtx C) D { return u.agentChips(gtx, c, members) })
+		h += gtx.Dp(8) + f.Size.Y
+	}
+	return D{Size: image.Pt(full, h)}
+}
+
+func (u *UI) sendButton(gtx C, c *convView) D {
+	word := u.words.Send
+	if t := u.thread(); t != nil {
+		if r := t.Last(); r != nil && r.Active() {
+			word = u.words.Queue
+		}
+	}
+	return u.buttonKey(gtx, "send", word, func() { u.send(c) })
+}
+
+// buttonKey is a button that shows that Enter does the same.
+func (u *UI) buttonKey(gtx C, id, word string, do func()) D {
+	return u.press(gtx, id, word, func(gtx C, _ bool) D {
+		ink, inside, border := u.pal.Panel, u.pal.Ink, u.pal.Ink
+		h, pad := gtx.Dp(28), gtx.Dp(12)
+		call, d := measured(gtx, func(gtx C) D { return u.label(gtx, theme.Name, ink, word) })
+		size := image.Pt(d.Size.X+2*pad+gtx.Dp(18), h)
+		box(gtx.Ops, image.Rectangle{Max: size}, gtx.Dp(theme.RadiusRow), inside, border)
+		u.enterSign(gtx, image.Pt(pad+d.Size.X+gtx.Dp(7), h/2), ink)
+		defer op.Offset(image.Pt(pad, (h-d.Size.Y)/2)).Push(gtx.Ops).Pop()
+		call.Add(gtx.Ops)
+		return D{Size: size}
+	}, do)
+}
+
+// planSwitch shows all plans side by side, the chosen one marked.
+func (u *UI) planSwitch(gtx C, c *convView, plan string) D {
+	h, pad := gtx.Dp(26), gtx.Dp(10)
+	x := 0
+	type seg struct {
+		call op.CallOp
+		x, w int
+	}
+	var segs []seg
+	for _, p := range plans {
+		word := text.Word(u.words.Plans, p)
+		call, d := measured(gtx, func(gtx C) D {
+			return u.press(gtx, "plan/"+p, word, func(gtx C, hot bool) D {
+				ink, st := u.pal.Second, theme.Meta
+				if hot {
+					ink = u.pal.Ink
+				}
+				w := u.width(gtx, theme.Style{Font: theme.Name.Font, Size: 12, Line: 18}, word) + 2*pad
+				if p == plan {
+					ink, st = u.pal.Accent, theme.Style{Font: theme.Name.Font, Size: 12, Line: 18}
+					semantic.SelectedOp(true).Add(gtx.Ops)
+					fill(gtx.Ops, image.Rect(1, 1, w-1, h-1), u.pal.AccentSoft)
+				}
+				tw := u.width(gtx, st, word)
+				at(loose(gtx, tw+1, h), (w-tw)/2, gtx.Dp(4), func(gtx C) D { return u.label(gtx, st, ink, word) })
+				return D{Size: image.Pt(w, h)}
+			}, func() { c.plan = p })
+		})
+		segs = append(segs, seg{call, x, d.Size.X})
+		x += d.Size.X
+	}
+	size := image.Pt(x, h)
+	box(gtx.Ops, image.Rectangle{Max: size}, gtx.Dp(theme.RadiusRow), u.pal.Panel, u.pal.Line)
+	defer clip.UniformRRect(image.Rectangle{Max: size}.Inset(1), gtx.Dp(5)).Push(gtx.Ops).Pop()
+	for i, s := range segs {
+		t := op.Offset(image.Pt(s.x, 0)).Push(gtx.Ops)
+		s.call.Add(gtx.Ops)
+		t.Pop()
+		if i > 0 {
+			fill(gtx.Ops, image.Rect(s.x, 0, s.x+1, h), u.pal.Line)
+		}
+	}
+	return D{Size: size}
+}
+
+// agentChip counts who will answer, with their colours.
+func (u *UI) agentChip(gtx C, c *convView, members []string) D {
+	word := u.words.AgentsChosen.Of(len(members))
+	return u.press(gtx, "agents", word, func(gtx C, hot bool) D {
+		h, pad := gtx.Dp(26), gtx.Dp(9)
+		shown := members[:min(len(members), 5)]
+		x := pad + len(shown)*gtx.Dp(13)
+		call, d := measured(gtx, func(gtx C) D { return u.label(gtx, theme.Meta, u.pal.Second, word) })
+		size := image.Pt(x+gtx.Dp(3)+d.Size.X+pad, h)
+		inside := u.pal.Panel
+		if hot || c.choosing {
+			inside = u.pal.Background
+		}
+		box(gtx.Ops, image.Rectangle{Max: size}, h/2, inside, u.pal.Line)
+		for i, a := range shown {
+			disc(gtx.Ops, image.Pt(pad+gtx.Dp(4)+i*gtx.Dp(13), h/2), gtx.Dp(8), u.hue(a))
+		}
+		defer op.Offset(image.Pt(x+gtx.Dp(3), (h-d.Size.Y)/2)).Push(gtx.Ops).Pop()
+		call.Add(gtx.Ops)
+		return D{Size: size}
+	}, func() { c.choosing = !c.choosing })
+}
+
+// agentChips let the person choose who answers.
+func (u *UI) agentChips(gtx C, c *convView, members []string) D {
+	var ws []layout.Widget
+	for _, a := range u.state.Agents {
+		on := slices.Contains(members, a.ID)
+		how, name := lookPill, a.ID
+		if on {
+			how = lookOn
+		}
+		if !a.Ready() {
+			name = dots(a.ID, text.Word(u.words.Readiness, a.Status))
+		}
+		ws = append(ws, func(gtx C) D {
+			if !a.Ready() && !on {
+				gtx = gtx.Disabled()
+			}
+			return u.button(gtx, "member/"+a.ID, name, how, func() { u.toggleMember(c, a.ID, members) })
+		})
+	}
+	return row(gtx, 6, ws...)
+}
+
+// toggleMember adds or removes an agent, keeping the order of the list of agents.
+func (u *UI) toggleMember(c *convView, id string, members []string) {
+	var next []string
+	for _, a := range u.state.Agents {
+		if slices.Contains(members, a.ID) != (a.ID == id) {
+			next = append(next, a.ID)
+		}
+	}
+	c.agents, c.picked = next, true
+}
