@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
@@ -170,6 +171,13 @@ func (c *conn) because(err error, grace time.Duration) error {
 	case errors.As(err, &line):
 		return &kernel.Failure{Class: kernel.ClassProtocol, Reason: "protocol_line_too_large", Text: line.Error(), Err: err}
 	case errors.Is(err, jsonrpc.ErrMalformed) || errors.Is(err, jsonrpc.ErrUnknownID):
+		if errors.Is(err, io.ErrUnexpectedEOF) { // the end of the process may explain the cut
+			f := c.died(grace)
+			if e := c.t.Exit(); e.Itself && e.Code != 0 {
+				f.Err = err
+				return f
+			}
+		}
 		return &kernel.Failure{Class: kernel.ClassProtocol, Reason: "protocol_error", Text: turn.Clean(err.Error()), Err: err}
 	case errors.Is(err, errGone):
 		f := c.died(grace)

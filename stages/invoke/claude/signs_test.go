@@ -124,3 +124,24 @@ func TestRetriesAreTold(t *testing.T) {
 		t.Errorf("%+v", w.Events("notice"))
 	}
 }
+
+// A stream that ends in the middle of a message is explained by the end of the
+// process, or by nothing.
+func TestCutStream(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		end           invoketest.Step
+		class, reason string
+	}{
+		{invoketest.Step{"exit": 3}, kernel.ClassExecution, "agent_died"},
+		{invoketest.Step{"crash": true}, kernel.ClassExecution, "agent_died"},
+		{invoketest.Step{"exit": 0}, kernel.ClassProtocol, "protocol_error"},
+	} {
+		w := invoketest.NewWorld(t)
+		s := invoketest.Steps(invoketest.Say("half"), invoketest.Step{"raw": `{"type":"result","subtype":"succ`}, tc.end)
+		_, err := w.Invoke(t, open(t, w, s, invoketest.Options{}), w.Request("x"))
+		if f := invoketest.Failed(t, err, tc.class, tc.reason); w.Partial(t, f) != "half" {
+			t.Errorf("%v: kept %q", tc.end, w.Partial(t, f))
+		}
+	}
+}
