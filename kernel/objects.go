@@ -103,12 +103,13 @@ type Turn struct {
 // Given is something said in this run that a turn is told: an agent's answer, or
 // the person's.
 type Given struct {
-	Agent AgentID `json:"agent,omitempty"` // empty: the person
-	Phase string  `json:"phase"`
-	Round int     `json:"round"`
-	Item  string  `json:"item,omitempty"`
-	Text  Digest  `json:"text,omitzero"`
-	Said  string  `json:"said,omitempty"` // instead of Text
+	Agent   AgentID   `json:"agent,omitempty"` // empty: the person
+	Phase   string    `json:"phase"`
+	Round   int       `json:"round"`
+	Item    string    `json:"item,omitempty"`
+	Message MessageID `json:"message,omitempty"`
+	Text    Digest    `json:"text,omitzero"`
+	Said    string    `json:"said,omitempty"` // instead of Text
 }
 
 // Delivery is the exact text an agent is given: the output of deliver.

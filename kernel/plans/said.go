@@ -78,5 +78,5 @@ func given(ph *kernel.Phase, sl *kernel.Slot) (g kernel.Given, ok bool) {
 	if at == nil || at.Invoke.End.Text.IsZero() {
 		return g, false
 	}
-	return kernel.Given{Agent: sl.Agent, Phase: ph.Name, Round: ph.Round, Item: sl.Item, Text: at.Invoke.End.Text}, true
+	return kernel.Given{Agent: sl.Agent, Phase: ph.Name, Round: ph.Round, Item: sl.Item, Message: sl.Message, Text: at.Invoke.End.Text}, true
 }

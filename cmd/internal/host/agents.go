@@ -20,13 +20,12 @@ import (
 
 // member is an agent that this host can use.
 type member struct {
-	ID          kernel.AgentID
-	Name        string
-	Protocol    string // "builtin" or a protocol of the configuration
-	Writable    bool
-	command     []string
-	invoker     kernel.Invoker
-	unsupported bool
+	ID       kernel.AgentID
+	Name     string
+	Protocol string // "builtin" or a protocol of the configuration
+	Writable bool
+	command  []string
+	invoker  kernel.Invoker
 }
 
 // idleAgent is how long a process without work is kept.
@@ -71,7 +70,7 @@ func (h *Host) members_() ([]*member, error) {
 		if m.Name == "" {
 			m.Name = id
 		}
-		m.invoker, m.unsupported = h.adapter(m.ID, ac, base)
+		m.invoker = h.adapter(m.ID, ac, base)
 		out = append(out, m)
 	}
 	return out, nil
@@ -193,8 +192,6 @@ func (m *member) row(version string) agentRow {
 	switch {
 	case m.Protocol == "builtin":
 		r.Version = version
-	case m.unsupported:
-		r.Status, r.Reason, r.Next = "incompatible", "protocol_not_in_this_version", `use protocol = "acp"`
 	default:
 		if _, err := proc.LookPath(m.command[0], ""); err != nil {
 			r.Status, r.Reason, r.Next = "not-installed", "command_not_found", "install it, or correct its command in config.toml"

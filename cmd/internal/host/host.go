@@ -35,6 +35,7 @@ type Host struct {
 	control  kernel.Bus
 	view     kernel.Bus
 	server   *server
+	tools    *toolbox
 	drain    *drain // nil in a host that may end at any time
 	reaped   int    // processes that outlived it
 	instance string
@@ -78,6 +79,7 @@ func Open(ctx context.Context, o Options) (_ *Host, err error) {
 	if h.agents, err = h.members_(); err != nil {
 		return nil, err
 	}
+	h.tools = newToolbox(h)
 	h.engine = engine.New(engine.Deps{Ledger: h.store.Ledger, Packs: h.store.Packs, Conversations: h.store.Conversations,
 		Streams: h.store.Conversations, Control: h.control, View: h.view, Registry: h.registry(), Plans: Plans(), Clock: systemClock{},
 		NewID: testing.newID, Log: o.Log, Instance: h.instance, BeforeAppend: testing.beforeAppend,
@@ -177,7 +179,7 @@ func (h *Host) release(ctx context.Context) error {
 			errs = append(errs, err)
 		}
 	}
-	errs = append(errs, h.store.Close())
+	errs = append(errs, h.tools.close(), h.store.Close())
 	return errors.Join(errs...)
 }
 

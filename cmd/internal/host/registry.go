@@ -50,7 +50,7 @@ func (h *Host) registry() kernel.Registry {
 		invoke: invoke.Config{
 			Look: func(id kernel.AgentID) (kernel.Invoker, bool) {
 				m := h.agent(id)
-				if m == nil || m.unsupported {
+				if m == nil {
 					return nil, false
 				}
 				return m.invoker, true
@@ -60,6 +60,7 @@ func (h *Host) registry() kernel.Registry {
 			},
 			Deny:   h.cfg.Run.Deny,
 			Places: h.place,
+			Tools:  h.tools.tools,
 			Forget: h.store.Conversations.ForgetSession,
 		}}.registry()
 }

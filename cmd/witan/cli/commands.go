@@ -4,7 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +13,7 @@ import (
 	"witan/cmd/internal/host"
 	"witan/cmd/internal/say"
 	"witan/kernel"
+	"witan/stages/invoke/council"
 	"witan/ui/term"
 )
 
@@ -27,7 +28,7 @@ func (a *app) commands() []*cobra.Command {
 		a.conversationsCmd(), a.showCmd(), a.renameCmd(), a.archiveCmd(), a.queueCmd(),
 		a.agentsCmd(), a.outcomesCmd(), a.adoptCmd(), a.ledgerCmd(), a.packCmd(), a.stageCmd(), a.pipelineCmd(),
 		a.checkCmd(), a.backupCmd(), a.restoreCmd(), a.compactCmd(),
-		a.serveCmd(), a.attachCmd(), a.doctorCmd(), a.versionCmd(), a.completionCmd(), a.manCmd(),
+		a.councilToolsCmd(), a.serveCmd(), a.attachCmd(), a.doctorCmd(), a.versionCmd(), a.completionCmd(), a.manCmd(),
 	}
 }
 
@@ -250,6 +251,12 @@ func (a *app) doctorCmd() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.list(c, "doctor", struct{}{}, "", "check", "ok", "text", "next")
 		}}
+}
+
+// councilToolsCmd is what agents start to reach the tools of their turn.
+func (a *app) councilToolsCmd() *cobra.Command {
+	return &cobra.Command{Use: council.Argument, Short: "Carry an agent's tool calls to its host", Hidden: true, Args: exactly(0, "no arguments"),
+		RunE: func(c *cobra.Command, _ []string) error { return council.Relay(c.Context(), os.Getenv, a.in, a.out) }}
 }
 
 func (a *app) versionCmd() *cobra.Command {
