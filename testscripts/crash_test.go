@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -17,12 +19,35 @@ import (
 type place struct {
 	t   *testing.T
 	dir string
+	bin string // where the programs are
 	env []string
 }
 
+// programs builds witan and fakeagent as they are shipped, once: a host that is
+// killed a hundred times would spend its life starting the race detector.
+var programs = sync.OnceValues(func() (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "witan-crash-"); err != nil {
+		return "", err
+	}
+	programsDir = dir
+	cmd := exec.Command("go", "build", "-trimpath", "-o", dir+string(filepath.Separator), "witan/cmd/witan", "witan/cmd/fakeagent")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, out)
+	}
+	return dir, err
+})
+
+var programsDir string // set by programs
+
 func newPlace(t *testing.T, dir string) *place {
 	t.Helper()
-	p := &place{t: t, dir: dir, env: append(os.Environ(), "WITAN_HOME="+filepath.Join(dir, "h"), "WITAN_TEST_SEED=7", "XDG_RUNTIME_DIR=", "TMPDIR="+dir,
+	bin, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &place{t: t, dir: dir, bin: bin, env: append(os.Environ(), "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"), "WITAN_HOME="+filepath.Join(dir, "h"), "WITAN_TEST_SEED=7", "XDG_RUNTIME_DIR=", "TMPDIR="+dir,
 		"WITAN_KEY_FILE="+filepath.Join(dir, "key"))}
 	for _, d := range []string{"h", "ws"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
@@ -48,7 +73,7 @@ func (p *place) write(name, text string) {
 // witan runs the binary; killed says that it ended itself as kill -9 would.
 func (p *place) witan(extra []string, args ...string) (out []byte, code int, killed bool) {
 	p.t.Helper()
-	cmd := exec.Command("witan", args...)
+	cmd := exec.Command(filepath.Join(p.bin, "witan"), args...)
 	cmd.Env = append(slices.Clone(p.env), extra...)
 	cmd.Dir = p.dir
 	var errs bytes.Buffer

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -12,7 +13,7 @@ import (
 // serve starts a host and returns when it accepts commands.
 func (p *place) serve(extra ...string) *exec.Cmd {
 	p.t.Helper()
-	cmd := exec.Command("witan", "serve", "--json")
+	cmd := exec.Command(filepath.Join(p.bin, "witan"), "serve", "--json")
 	cmd.Env, cmd.Dir = append(slices.Clone(p.env), extra...), p.dir
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -19,8 +19,19 @@ import (
 	"witan/cmd/witan/cli"
 )
 
+// tidied takes the programs of the crash tests away at the end.
+type tidied struct{ *testing.M }
+
+func (m tidied) Run() int {
+	code := m.M.Run()
+	if programsDir != "" {
+		_ = os.RemoveAll(programsDir)
+	}
+	return code
+}
+
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(tidied{m}, map[string]func(){
 		"witan":     func() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"fakeagent": func() { os.Exit(fake.Main(os.Args[1:])) },
 	})
