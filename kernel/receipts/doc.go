@@ -5,4 +5,7 @@
 // or not at all. A duplicate key at any level and bytes that are not UTF-8 make
 // a receipt invalid in both. What Parse returns is canonical: parsing it again
 // gives the same bytes.
+//
+// Arguments reads by the same bounds what an agent gives to the other tools of
+// its turn.
 package receipts

@@ -45,11 +45,11 @@ func (b *toolbox) tools(ctx context.Context, env kernel.Env, t kernel.Turn) (inv
 	turn := council.NewTurn(council.TurnConfig{Env: env, Turn: t, Strict: t.Repair == "receipt", Lookup: b.lookup(env, t)})
 	if t.Plan == "batch" || t.Write || !t.Candidate.IsZero() {
 		m, over := b.srv.Open(turn)
-		return invoke.Tools{Servers: []kernel.MCPServer{m}, Collect: turn.Collect, Close: over}, nil
+		return invoke.Tools{Servers: []kernel.MCPServer{m}, Collect: turn.Collect, Waiting: turn.Waiting, Close: over}, nil
 	}
 	e := b.endpoint(t, env)
 	over := e.Turn(turn)
-	return invoke.Tools{Servers: []kernel.MCPServer{e.MCP()}, Collect: turn.Collect, Close: over}, nil
+	return invoke.Tools{Servers: []kernel.MCPServer{e.MCP()}, Collect: turn.Collect, Waiting: turn.Waiting, Close: over}, nil
 }
 
 // endpoint finds the server of a session, and closes those of runs that are over.

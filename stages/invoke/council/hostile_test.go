@@ -8,7 +8,7 @@ import (
 	"io"
 	"net"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,8 +18,9 @@ import (
 	"witan/stages/invoke/council"
 )
 
-// patience only ends a test that is broken.
-const patience = time.Minute
+// patience only ends a test that is broken; it is less than what the server waits
+// for a client that hangs.
+const patience = 20 * time.Second
 
 // raw is a connection that says what a test wants.
 func raw(t *testing.T, m kernel.MCPServer, first string) net.Conn {
@@ -252,8 +253,8 @@ func TestFloodWithoutReading(t *testing.T) {
 	if err == nil {
 		t.Errorf("%d bytes of requests are read, and no answer is", sent)
 	}
-	if most := h.most(); most > 16 {
-		t.Errorf("%d calls at once", most)
+	if n := h.calls.Load(); n > 64 { // 16 wait for their turn to be written, and a few fit into the socket
+		t.Errorf("%d calls are answered, and no answer is read", n)
 	}
 	if text, code := call(t, connect(t, m), "receipt", good); code != "" {
 		t.Errorf("another client: %q", text)
@@ -261,30 +262,15 @@ func TestFloodWithoutReading(t *testing.T) {
 	end()
 }
 
-// counting counts the calls under way.
+// counting counts the calls.
 type counting struct {
 	*council.Turn
-	mu       sync.Mutex
-	now, max int
+	calls atomic.Int64
 }
 
 func (c *counting) Context(context.Context, string) (string, error) {
-	c.mu.Lock()
-	c.now++
-	c.max = max(c.max, c.now)
-	c.mu.Unlock()
-	defer func() {
-		c.mu.Lock()
-		c.now--
-		c.mu.Unlock()
-	}()
+	c.calls.Add(1)
 	return strings.Repeat("x", 64<<10), nil
-}
-
-func (c *counting) most() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.max
 }
 
 func TestCloseWhileAllIsUnderWay(t *testing.T) {
