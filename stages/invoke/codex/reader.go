@@ -82,7 +82,6 @@ func (r *reader) Value(v json.RawMessage) error {
 
 func (r *reader) completed(u *counts) {
 	r.done = true
-	r.t.Taken()
 	if u != nil {
 		r.totals.put(r.thread, *u)
 		r.t.R.Usage(u.since(r.before))

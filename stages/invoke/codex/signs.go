@@ -7,15 +7,11 @@ import (
 	"witan/stages/invoke/turn"
 )
 
-// signs are the agent's own words of a failure. What is in no row is read from
-// the text and the status in it.
+// signs are the agent's own words of a failure that say more than turn.Classify
+// reads from the text and the status in it.
 var signs = []struct{ words, class, reason string }{
-	{"ran out of room", kernel.ClassContextOverflow, "context_overflow"},
 	{"Incomplete response returned, reason: max_output_tokens", kernel.ClassExecution, "output_limit"},
 	{"Incomplete response returned, reason: content_filter", kernel.ClassExecution, "refused"},
-	{"waiting for network", kernel.ClassNetwork, "network_error"},
-	{"stream disconnected before completion", kernel.ClassNetwork, "network_error"},
-	{"high demand", kernel.ClassProvider, "provider_error"},
 }
 
 func failure(text string) *kernel.Failure {

@@ -64,7 +64,7 @@ func TestNoNetwork(t *testing.T) {
 // Ends that the program tells on stderr alone, as recorded.
 func TestSignsOnStderr(t *testing.T) {
 	t.Parallel()
-	const warning = "WARNING: proceeding, even though we could not create PATH aliases\n"
+	const before = "WARNING: proceeding, even though we could not create PATH aliases\n"
 	for _, tc := range []struct {
 		name, stderr  string
 		code          int
@@ -79,7 +79,7 @@ func TestSignsOnStderr(t *testing.T) {
 			t.Parallel()
 			w := invoketest.NewWorld(t)
 			keep(t, w, "thread-recorded")
-			s := invoketest.Steps(invoketest.Step{"stderr": warning + tc.stderr}, invoketest.Step{"exit": tc.code}).With("bare", true).With("load", true)
+			s := invoketest.Steps(invoketest.Step{"stderr": before + tc.stderr}, invoketest.Step{"exit": tc.code}).With("bare", true).With("load", true)
 			_, err := w.Invoke(t, open(t, w, s, invoketest.Options{}), w.Request("x", invoketest.Continue))
 			f := invoketest.Failed(t, err, tc.class, tc.reason)
 			if strings.Contains(f.Text, "thread-recorded") {
@@ -89,6 +89,92 @@ func TestSignsOnStderr(t *testing.T) {
 				t.Errorf("the session is %q", got)
 			}
 		})
+	}
+}
+
+const (
+	begun   = `{"type":"thread.started","thread_id":"t-recorded"}` + "\n" + `{"type":"turn.started"}` + "\n"
+	words   = `{"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":"words"}}` + "\n"
+	over    = `{"type":"turn.completed"}` + "\n"
+	warning = `{"type":"item.completed","item":{"id":"item_0","type":"error","message":"the disk is slow"}}` + "\n"
+)
+
+func tells(message string) string { return `{"type":"error","message":"` + message + `"}` + "\n" }
+
+func fails(message string) string {
+	return `{"type":"turn.failed","error":{"message":"` + message + `"}}` + "\n"
+}
+
+// plain is a script that prints lines and ends.
+func plain(lines string, code int) invoketest.Script {
+	return invoketest.Steps(invoketest.Step{"raw": lines}, invoketest.Step{"exit": code}).With("bare", true)
+}
+
+// Ends that the program has, and that no stream was recorded of.
+func TestSignsWithoutARecording(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		out                 string
+		code                int
+		class, reason, text string
+	}{
+		"refused":             {begun + words + fails("Incomplete response returned, reason: content_filter"), 1, kernel.ClassExecution, "refused", ""},
+		"no words":            {begun + words + fails(""), 1, kernel.ClassProvider, "provider_error", "turn failed"},
+		"gave up":             {begun + words + tells("Reconnecting... waiting for network (Connection failed)"), 1, kernel.ClassNetwork, "network_error", ""},
+		"told, and not ended": {begun + words + tells("unexpected status 401 Unauthorized"), 1, kernel.ClassSignIn, "signed_out", ""},
+		"got over, then died": {begun + tells("unexpected status 401 Unauthorized") + words, 1, kernel.ClassExecution, "agent_died", "exited with 1"},
+		"told, then crashed":  {begun + words + tells("Reconnecting... 1/5"), 101, kernel.ClassExecution, "agent_died", "exited with 101"},
+		"warned, then died":   {begun + warning + words, 1, kernel.ClassExecution, "agent_died", "it printed: the disk is slow"},
+		"no end":              {begun + words, 0, kernel.ClassExecution, "agent_died", "exited with 0"},
+		"answer of no shape":  {begun + words + `{"type":"item.completed","item":{"id":"item_2","type":"agent_message","text":7}}` + "\n" + over, 0, kernel.ClassProtocol, "protocol_error", ""},
+		"item of no shape":    {begun + words + `{"type":"item.completed","item":"what"}` + "\n" + over, 0, kernel.ClassProtocol, "protocol_error", ""},
+		"usage of no shape":   {begun + words + `{"type":"turn.completed","usage":"much"}` + "\n", 0, kernel.ClassProtocol, "protocol_error", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := invoketest.NewWorld(t)
+			_, err := w.Invoke(t, open(t, w, plain(tc.out, tc.code), invoketest.Options{}), w.Request("x"))
+			if f := invoketest.Failed(t, err, tc.class, tc.reason); w.Partial(t, f) != "words" || !strings.Contains(f.Text, tc.text) {
+				t.Errorf("%s; kept %q", f.Text, w.Partial(t, f))
+			}
+		})
+	}
+}
+
+func TestItems(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		item    string
+		want    *kernel.ToolCall
+		changed bool
+	}{
+		{`"type":"command_execution","command":"rm x","status":"declined"`, &kernel.ToolCall{Kind: "execute", Title: "rm x", Status: "failed"}, true},
+		{`"type":"file_change","changes":[{"path":"WS/a.go","kind":"update"},{"path":"/etc/b","kind":"add"}],"status":"completed"`, &kernel.ToolCall{Kind: "edit", Title: "a.go, /etc/b", Status: "completed"}, true},
+		{`"type":"web_search","query":"words"`, &kernel.ToolCall{Kind: "search", Title: "words", Status: "completed"}, false},
+		{`"type":"web_search","query":{"of":"any shape"}`, &kernel.ToolCall{Kind: "search", Status: "completed"}, false},
+		{`"type":"collab_tool_call","tool":"spawn_agent","sender_thread_id":"t","status":"in_progress"`, &kernel.ToolCall{Kind: "other", Title: "spawn_agent", Status: "in_progress"}, true},
+		{`"type":"reasoning","text":"secret thoughts"`, nil, false},
+		{`"type":"todo_list","items":[]`, nil, false},
+		{`"type":"some_day","text":"x"`, nil, true}, // who knows
+	} {
+		w := invoketest.NewWorld(t)
+		item := strings.ReplaceAll(tc.item, "WS", filepath.ToSlash(w.Workspace))
+		out := begun + words + `{"type":"item.completed","item":{"id":"item_2",` + item + "}}\n" + fails("no")
+		_, err := w.Invoke(t, open(t, w, plain(out, 1), invoketest.Options{}), w.Request("x", invoketest.Write))
+		f := invoketest.Failed(t, err, kernel.ClassProvider, "provider_error")
+		if f.Effects != tc.changed || w.Shown() != "words" {
+			t.Errorf("%s: effects %v, shown %q", tc.item, f.Effects, w.Shown())
+		}
+		tools := f.Partial.(kernel.Reply).Tools
+		switch {
+		case tc.want == nil && len(tools) > 0:
+			t.Errorf("%s: %+v", tc.item, tools)
+		case tc.want != nil:
+			tc.want.ID = "item_2"
+			if len(tools) != 1 || tools[0] != *tc.want {
+				t.Errorf("%s: %+v", tc.item, tools)
+			}
+		}
 	}
 }
 

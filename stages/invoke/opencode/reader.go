@@ -141,8 +141,6 @@ func (r *reader) End(e turn.Exit) error {
 	switch {
 	case r.failed != nil:
 		return r.failed.failure()
-	case r.compacting:
-		return (&failure{Name: "ContextOverflowError"}).failure()
 	case ended:
 	case r.stop == "tool-calls" && r.rejected && e.Itself && e.Code == 0:
 		stop = "end_turn"

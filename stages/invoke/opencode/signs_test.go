@@ -66,6 +66,8 @@ func TestStall(t *testing.T) {
 const (
 	step = `{"type":"step_start","sessionID":"ses_1","part":{}}` + "\n"
 	say  = `{"type":"text","sessionID":"ses_1","part":{"text":"words"}}` + "\n"
+
+	refused = `{"type":"tool_use","sessionID":"ses_1","part":{"tool":"bash","callID":"c","state":{"status":"error","error":"The user rejected permission to use this."}}}` + "\n"
 )
 
 func ended(reason string) string {
@@ -93,6 +95,11 @@ func TestSignsWithoutARecording(t *testing.T) {
 		"refused":                 {step + say + ended("content-filter"), 0, kernel.ClassExecution, "refused"},
 		"no end of the step":      {step + say, 0, kernel.ClassExecution, "agent_died"},
 		"no step after the tools": {step + say + ended("tool-calls"), 0, kernel.ClassExecution, "agent_died"},
+		"a step without its end":  {step + say + ended("stop") + step, 0, kernel.ClassExecution, "agent_died"},
+		"refused, then allowed":   {step + say + refused + ended("tool-calls") + step + ended("tool-calls"), 0, kernel.ClassExecution, "agent_died"},
+		"refused, and died":       {step + say + refused + ended("tool-calls"), 3, kernel.ClassExecution, "agent_died"},
+		"a page as the answer":    {step + say + fails("APIError", `"statusCode":503,"message":"no","responseBody":"`+strings.Repeat("quota ", 400)+`"`), 1, kernel.ClassProvider, "provider_error"},
+		"an answer in words":      {step + say + fails("APIError", `"statusCode":400,"message":"no","responseBody":"insufficient_quota"`), 1, kernel.ClassRateLimit, "rate_limited"},
 		"full, and no room made":  {step + say + fails("ContextOverflowError", `"message":"full"`) + step + ended("stop"), 1, kernel.ClassContextOverflow, "context_overflow"},
 		"an answer of no shape":   {step + say + `{"type":"text","sessionID":"ses_1","part":{"text":7}}` + "\n", 0, kernel.ClassProtocol, "protocol_error"},
 	} {
@@ -104,6 +111,18 @@ func TestSignsWithoutARecording(t *testing.T) {
 				t.Errorf("kept %q", w.Partial(t, f))
 			}
 		})
+	}
+}
+
+// What a turn used before it failed is known, and that it is not all.
+func TestUsageOfAFailedTurn(t *testing.T) {
+	t.Parallel()
+	w := invoketest.NewWorld(t)
+	out := step + say + `{"type":"step_finish","sessionID":"ses_1","part":{"reason":"tool-calls","tokens":{"input":7,"output":2,"reasoning":0,"cache":{"read":1,"write":0}}}}` + "\n" + fails("APIError", `"statusCode":503,"message":"no"`)
+	_, err := w.Invoke(t, open(t, w, plain(out), invoketest.Options{}), w.Request("x"))
+	f := invoketest.Failed(t, err, kernel.ClassProvider, "provider_error")
+	if u := f.Partial.(kernel.Reply).Usage; u.Complete || *u.Input != 8 || *u.Output != 2 {
+		t.Errorf("%+v", u)
 	}
 }
 
