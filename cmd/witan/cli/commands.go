@@ -51,7 +51,7 @@ func (a *app) list(c *cobra.Command, op string, args any, empty string, columns 
 	}
 	if err := a.call(c.Context(), op, args, emit); err != nil {
 		if !a.json && say.Code(err) == say.NotHold {
-			t.Flush(empty)
+			t.Flush("") // what does hold; that there is nothing is not known
 		}
 		return err
 	}
