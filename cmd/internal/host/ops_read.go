@@ -303,9 +303,13 @@ func opPackStat(ctx context.Context, h *Host, a PackArgs, emit Emit) error {
 	return give(emit, info)
 }
 
-// packPart is a piece of a pack on its way to a command.
+// packPart is a piece of a pack on its way to a command. An empty pack is one
+// empty piece.
 type packPart struct {
-	Data string `json:"data"` // base64
+	Hash   kernel.Digest `json:"hash"`
+	Kind   string        `json:"kind"`
+	Offset int           `json:"offset"`
+	Data   string        `json:"data"` // base64
 }
 
 const packPartBytes = 3 << 20
@@ -319,12 +323,13 @@ func opPackCat(ctx context.Context, h *Host, a PackArgs, emit Emit) error {
 	if err != nil {
 		return err
 	}
-	for len(b) > 0 {
-		n := min(len(b), packPartBytes)
-		if err := give(emit, packPart{base64.StdEncoding.EncodeToString(b[:n])}); err != nil {
+	for at := 0; ; {
+		n := min(len(b)-at, packPartBytes)
+		if err := give(emit, packPart{info.Hash, string(info.Kind), at, base64.StdEncoding.EncodeToString(b[at : at+n])}); err != nil {
 			return err
 		}
-		b = b[n:]
+		if at += n; at == len(b) {
+			return nil
+		}
 	}
-	return nil
 }
