@@ -91,6 +91,8 @@ func TestScripts(t *testing.T) {
 			"until-rows":     cmdUntilRows,
 			"try":            cmdTry,
 			"exits":          cmdExits,
+			"fields":         cmdFields,
+			"row-fields":     cmdRowFields,
 		},
 	})
 }
