@@ -275,6 +275,18 @@ func (h *Host) run(ctx context.Context, id string) (kernel.RunSummary, error) {
 	return h.honest(sum), err
 }
 
+// inRun refuses an agent that the run does not have.
+func inRun(sum kernel.RunSummary, agent string) error {
+	if slices.Contains(sum.Agents, kernel.AgentID(agent)) {
+		return nil
+	}
+	var known []string
+	for _, id := range sum.Agents {
+		known = append(known, string(id))
+	}
+	return kernel.E("host.inRun", kernel.NotFound, nil, "agent %q is not in run %s", agent, sum.Run).WithNext("its agents are %s", join(known))
+}
+
 // honest shows a run that nobody works on as what it is.
 func (h *Host) honest(s kernel.RunSummary) kernel.RunSummary {
 	if s.Status == kernel.RunRunning && !h.engine.Active(s.Run) {
@@ -309,6 +321,9 @@ func (h *Host) reopen(ctx context.Context, a RunRef, by string, emit Emit) error
 	}
 	b := kernel.ResumedBody{By: by, OnGate: a.OnGate}
 	for _, id := range a.Agents {
+		if err := inRun(sum, id); err != nil {
+			return err
+		}
 		b.Agents = append(b.Agents, kernel.AgentID(id))
 	}
 	if err := h.engine.Reopen(ctx, kernel.RunID(a.Run), b); err != nil {
@@ -323,6 +338,11 @@ func opStop(ctx context.Context, h *Host, a RunRef, emit Emit) error {
 	sum, err := h.run(ctx, a.Run)
 	if err != nil {
 		return err
+	}
+	if a.Agent != "" {
+		if err := inRun(sum, a.Agent); err != nil {
+			return err
+		}
 	}
 	if err := h.engine.Stop(ctx, kernel.RunID(a.Run), kernel.AgentID(a.Agent), "person"); err != nil {
 		return err

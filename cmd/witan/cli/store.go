@@ -187,6 +187,9 @@ func (a *app) serveCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if a.noHost {
+				return kernel.E("cli", kernel.Locked, nil, "serve is a host, which --no-host refuses").WithNext("leave out --no-host")
+			}
 			h, err := host.Open(c.Context(), a.hostOptions(dir, true))
 			if err != nil {
 				return err
