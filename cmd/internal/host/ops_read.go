@@ -280,7 +280,20 @@ type PackArgs struct {
 }
 
 func opPackList(ctx context.Context, h *Host, _ PackArgs, emit Emit) error {
-	return giveAll(h.store.Packs.List(ctx), emit)
+	refs, err := h.references(ctx)
+	if err != nil {
+		return err
+	}
+	for p, err := range h.store.Packs.List(ctx) {
+		if err != nil {
+			return err
+		}
+		p.Refs = refs[p.Hash]
+		if err := give(emit, p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (h *Host) pack(ctx context.Context, a PackArgs) (kernel.PackInfo, error) {
@@ -300,6 +313,11 @@ func opPackStat(ctx context.Context, h *Host, a PackArgs, emit Emit) error {
 	if err != nil {
 		return err
 	}
+	refs, err := h.references(ctx)
+	if err != nil {
+		return err
+	}
+	info.Refs = refs[info.Hash]
 	return give(emit, info)
 }
 
