@@ -55,7 +55,7 @@ func Main(args []string, in io.Reader, out, errw io.Writer) (code int) {
 	if code, ok := proc.Main(args); ok { // the supervisor of an agent, not a command
 		return code
 	}
-	restrictFiles()
+	proc.Private()
 	a := &app{in: in, out: out, err: errw}
 	ctx, stop := signals()
 	defer stop()
