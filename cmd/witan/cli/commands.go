@@ -316,7 +316,7 @@ func (a *app) helpCmd() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			cmd, rest, err := c.Root().Find(args)
 			switch {
-			case err == nil && cmd.Hidden && cmd.RunE != nil:
+			case err == nil && cmd.Hidden && cmd.DisableFlagParsing: // of a later version
 				return cmd.RunE(cmd, nil)
 			case err != nil || len(rest) > 0:
 				return a.unknown(c.Root(), strings.Join(args, " "))
