@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"witan/cmd/internal/say"
 	"witan/kernel"
 	"witan/kernel/engine"
 )
@@ -243,7 +244,7 @@ func opLedgerVerify(ctx context.Context, h *Host, a RunRef, emit Emit) error {
 			}
 			if err != nil {
 				n := row.Records + 1
-				row.OK, row.FirstBad, row.Reason = false, &n, err.Error()
+				row.OK, row.FirstBad, row.Reason = false, &n, say.Sentence(err)
 				bad++
 				break
 			}
