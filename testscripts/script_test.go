@@ -3,8 +3,10 @@ package testscripts
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -45,7 +47,7 @@ func TestNoScriptIsEmpty(t *testing.T) {
 	}
 	for _, f := range files {
 		b, err := os.ReadFile(f)
-		if err != nil || !strings.Contains(string(b), "exec witan") {
+		if s := string(b); err != nil || !strings.Contains(s, "exec witan") && !strings.Contains(s, "\nexits ") {
 			t.Errorf("%s runs nothing: %v", f, err)
 		}
 	}
@@ -88,6 +90,9 @@ func TestScripts(t *testing.T) {
 			"until-answered": cmdUntilAnswered,
 			"until-rows":     cmdUntilRows,
 			"try":            cmdTry,
+			"exits":          cmdExits,
+			"fields":         cmdFields,
+			"row-fields":     cmdRowFields,
 		},
 	})
 }
@@ -182,6 +187,20 @@ func cmdUntilRows(ts *testscript.TestScript, neg bool, args []string) {
 
 // try ARGS…: runs witan, whose host may die meanwhile; the exit code says nothing.
 func cmdTry(ts *testscript.TestScript, neg bool, args []string) { _ = ts.Exec("witan", args...) }
+
+// exits CODE ARGS…: runs witan, which must end with this exit code.
+func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
+	err, code := ts.Exec("witan", args[1:]...), 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("witan did not run: %v", err)
+	}
+	if strconv.Itoa(code) != args[0] {
+		ts.Fatalf("exit code %d, not %s", code, args[0])
+	}
+}
 
 // wait asks again until it is so; the bound only ends a test that is broken.
 func wait(ts *testscript.TestScript, what string, done func() bool) {

@@ -63,8 +63,8 @@ func (l *Lines) Record(ctx context.Context, r kernel.Record) ([]json.RawMessage,
 			}
 			out = rest
 		}
-	case kernel.FindingRec, kernel.EvidenceRec, kernel.ArtifactRec:
-		b, err := untyped(r.Body)
+	case kernel.FindingRec, kernel.EvidenceRec, kernel.ArtifactRec, kernel.VerifyRec, kernel.RunFinished:
+		b, err := whole(r.Kind, r.Body)
 		if err != nil {
 			return nil, err
 		}
@@ -82,11 +82,24 @@ func (l *Lines) Record(ctx context.Context, r kernel.Record) ([]json.RawMessage,
 	return append(out, l.line(string(r.Kind), r.Attempt, r.Stage, r.At, body)), nil
 }
 
-// untyped takes the type out of an outcome: it is the type of the line already.
-func untyped(body json.RawMessage) (json.RawMessage, error) {
+// always are fields that a record leaves out where there is nothing to say, and
+// a line does not: who reads lines need not ask whether they are there.
+var always = map[kernel.RecordKind]string{
+	kernel.FindingRec:  `{"detail":"","evidence":[],"line":null,"path":"","severity":"","stance":"","title":""}`,
+	kernel.EvidenceRec: `{"hash":"","kind":"","level":"","path":"","summary":""}`,
+	kernel.ArtifactRec: `{"hash":"","kind":"","path":"","summary":""}`,
+	kernel.VerifyRec:   `{"evidence":[],"reason":""}`,
+	kernel.RunFinished: `{"reason":""}`,
+}
+
+// whole is the body of a record with all the fields of its kind. The type of an
+// outcome is the type of the line already.
+func whole(kind kernel.RecordKind, body json.RawMessage) (json.RawMessage, error) {
 	var m map[string]json.RawMessage
-	if err := json.Unmarshal(body, &m); err != nil {
-		return nil, err
+	for _, b := range []json.RawMessage{json.RawMessage(always[kind]), body} {
+		if err := json.Unmarshal(b, &m); err != nil {
+			return nil, err
+		}
 	}
 	delete(m, "type")
 	return kernel.Canonical(m)

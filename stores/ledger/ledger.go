@@ -381,6 +381,9 @@ func (l *Ledger) Check(ctx context.Context) (bad []db.Damage, records int, err e
 	if err != nil {
 		return nil, 0, err
 	}
+	if w.gone && len(runs) > 0 { // it is made before the first record
+		bad = append(bad, db.Damage{Kind: "witness", ID: "witness", File: "witness", Reason: "the file is gone: nothing vouches for the ends of the ledgers"})
+	}
 	for _, why := range w.damaged {
 		bad = append(bad, db.Damage{Kind: "witness", ID: "witness", File: "witness", Reason: why})
 	}

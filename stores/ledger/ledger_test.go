@@ -252,6 +252,24 @@ func TestRowGone(t *testing.T) {
 	}
 }
 
+// TestWitnessGone: a witness that is gone vouches for nothing, and that is named;
+// before the first record there is nothing to vouch for.
+func TestWitnessGone(t *testing.T) {
+	dir := t.TempDir()
+	o := open(t, dir)
+	defer o.close(t)
+	for _, want := range []int{0, 1} {
+		if err := os.Remove(filepath.Join(dir, "witness")); err != nil && want == 0 {
+			t.Fatal(err)
+		}
+		bad, _, err := o.Check(t.Context())
+		if err != nil || len(bad) != want || want == 1 && bad[0].Kind != "witness" {
+			t.Fatalf("%+v, %v, want %d", bad, err, want)
+		}
+		o.add(t, run, 1)
+	}
+}
+
 // TestWitnessFile: the witness stays small, an entry that a crash cut off is no
 // damage, and a changed one is.
 func TestWitnessFile(t *testing.T) {

@@ -34,6 +34,7 @@ type witness struct {
 	path    string
 	size    int64                        // of complete entries; guarded by mu
 	cut     bool                         // when it was read, an incomplete entry followed
+	gone    bool                         // when it was read, there was no file
 	dirty   bool                         // guarded by mu
 	heads   map[kernel.RunID]kernel.Head // guarded by mu
 	damaged []string
@@ -42,7 +43,7 @@ type witness struct {
 func readWitness(dir string) (*witness, error) {
 	w := &witness{dir: dir, path: filepath.Join(dir, "witness"), heads: map[kernel.RunID]kernel.Head{}}
 	b, err := os.ReadFile(w.path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if w.gone = errors.Is(err, fs.ErrNotExist); err != nil && !w.gone {
 		return nil, kernel.E("ledger.Open", kernel.ReadOnly, err, "the witness cannot be read").WithNext("check the permissions of %s", dir)
 	}
 	// An incomplete or empty entry at the end is an append that a crash cut off.

@@ -39,7 +39,9 @@ func (t *Table) Line(raw json.RawMessage) error {
 // Flush prints the header and the rows, or one sentence when there are none.
 func (t *Table) Flush(empty string) {
 	if len(t.rows) == 0 {
-		fmt.Fprintln(t.Out, empty)
+		if empty != "" {
+			fmt.Fprintln(t.Out, empty)
+		}
 		return
 	}
 	w := tabwriter.NewWriter(t.Out, 0, 4, 2, ' ', 0)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"strconv"
 	"strings"
 )
 
@@ -40,6 +41,25 @@ func Nearest(s string, known []string) string {
 		}
 	}
 	return best
+}
+
+// Near is Nearest where that is a likely slip of the pen: at least half of s
+// agrees with it. Else it is empty.
+func Near(s string, known []string) string {
+	n := Nearest(s, known)
+	if distance(s, n) > (len(s)+1)/2 {
+		return ""
+	}
+	return n
+}
+
+// OneOf is the next step for a word that is none of known.
+func OneOf(s string, known []string) string {
+	next := "use one of " + strings.Join(known, ", ")
+	if n := Near(s, known); n != "" {
+		next = "did you mean " + strconv.Quote(n) + "? " + next
+	}
+	return next
 }
 
 // distance is the Levenshtein distance.

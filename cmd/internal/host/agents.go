@@ -44,7 +44,7 @@ func builtinIDs() []string { return []string{"scout", "inspector", "runner"} }
 
 // runner runs git, checks and tests: supervised, and confined where asked.
 func (h *Host) runner() proc.Runner {
-	return proc.Runner{KillGrace: time.Duration(h.cfg.Watchdog.KillGrace)}
+	return proc.Runner{KillGrace: time.Duration(h.cfg.Watchdog.KillGrace), Private: h.opts.Home}
 }
 
 // members_ builds the built-in and the configured agents. A configured one with
@@ -115,7 +115,8 @@ func (h *Host) spec(id string, ac config.Agent, p acp.Place) (proc.Spec, error) 
 	}
 	write = append(write, h.stateFolders(ac, extra)...)
 	return proc.Spec{Path: ac.Command[0], Args: ac.Command[1:], Dir: p.Workspace, Env: proc.Env(extra), Confine: true, Write: write,
-		KillGrace: time.Duration(h.cfg.Watchdog.KillGrace), Marker: "WITAN_RUN=" + string(p.Run)}, nil
+		KillGrace: time.Duration(h.cfg.Watchdog.KillGrace), Marker: "WITAN_RUN=" + string(p.Run),
+		Shared: p.Write && !proc.Below(p.Workspace, h.opts.Home)}, nil
 }
 
 // known are the folders in which agents keep their state, below the home folder.

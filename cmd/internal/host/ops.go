@@ -108,10 +108,10 @@ func give(emit Emit, v any) error {
 func unknown(what, name string, known []string) error {
 	slices.Sort(known)
 	e := kernel.E("host", kernel.NotFound, nil, "%s %q is unknown", what, name)
-	if n := config.Nearest(name, known); n != "" && len(known) > 0 {
+	if n := config.Near(name, known); n != "" {
 		return e.WithNext("did you mean %q? known: %s", n, join(known))
 	}
-	return e
+	return e.WithNext("known: %s", join(known))
 }
 
 func join(s []string) string {

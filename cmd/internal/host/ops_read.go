@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"witan/cmd/internal/say"
 	"witan/kernel"
 	"witan/kernel/engine"
 )
@@ -243,7 +244,7 @@ func opLedgerVerify(ctx context.Context, h *Host, a RunRef, emit Emit) error {
 			}
 			if err != nil {
 				n := row.Records + 1
-				row.OK, row.FirstBad, row.Reason = false, &n, err.Error()
+				row.OK, row.FirstBad, row.Reason = false, &n, say.Sentence(err)
 				bad++
 				break
 			}
@@ -280,7 +281,20 @@ type PackArgs struct {
 }
 
 func opPackList(ctx context.Context, h *Host, _ PackArgs, emit Emit) error {
-	return giveAll(h.store.Packs.List(ctx), emit)
+	refs, err := h.references(ctx)
+	if err != nil {
+		return err
+	}
+	for p, err := range h.store.Packs.List(ctx) {
+		if err != nil {
+			return err
+		}
+		p.Refs = refs[p.Hash]
+		if err := give(emit, p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (h *Host) pack(ctx context.Context, a PackArgs) (kernel.PackInfo, error) {
@@ -300,12 +314,21 @@ func opPackStat(ctx context.Context, h *Host, a PackArgs, emit Emit) error {
 	if err != nil {
 		return err
 	}
+	refs, err := h.references(ctx)
+	if err != nil {
+		return err
+	}
+	info.Refs = refs[info.Hash]
 	return give(emit, info)
 }
 
-// packPart is a piece of a pack on its way to a command.
+// packPart is a piece of a pack on its way to a command. An empty pack is one
+// empty piece.
 type packPart struct {
-	Data string `json:"data"` // base64
+	Hash   kernel.Digest `json:"hash"`
+	Kind   string        `json:"kind"`
+	Offset int           `json:"offset"`
+	Data   string        `json:"data"` // base64
 }
 
 const packPartBytes = 3 << 20
@@ -319,12 +342,13 @@ func opPackCat(ctx context.Context, h *Host, a PackArgs, emit Emit) error {
 	if err != nil {
 		return err
 	}
-	for len(b) > 0 {
-		n := min(len(b), packPartBytes)
-		if err := give(emit, packPart{base64.StdEncoding.EncodeToString(b[:n])}); err != nil {
+	for at := 0; ; {
+		n := min(len(b)-at, packPartBytes)
+		if err := give(emit, packPart{info.Hash, string(info.Kind), at, base64.StdEncoding.EncodeToString(b[at : at+n])}); err != nil {
 			return err
 		}
-		b = b[n:]
+		if at += n; at == len(b) {
+			return nil
+		}
 	}
-	return nil
 }

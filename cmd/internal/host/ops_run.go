@@ -158,7 +158,7 @@ func (h *Host) modes(a RunArgs, body *kernel.CreatedBody) error {
 		{"--commit", commit, config.Commits}, {"--isolation", isolation, config.Isolations}} {
 		if !slices.Contains(v.of, v.value) {
 			return kernel.E(op, kernel.Invalid, nil, "%s %q is unknown", v.name, v.value).
-				WithNext("did you mean %q? use one of %s", config.Nearest(v.value, v.of), strings.Join(v.of, ", "))
+				WithNext("%s", config.OneOf(v.value, v.of))
 		}
 	}
 	if body.Plan == "discuss" {
@@ -200,20 +200,20 @@ func workspace(dir string) (string, error) {
 	return dir, nil
 }
 
-// stages is the effective pipeline of a run: file, then --verify on top.
-func (h *Host) stages(a RunArgs, plan string) (map[string]kernel.StageRef, error) {
-	file := or(a.Pipeline, h.cfg.Pipeline.File)
+// effective is the pipeline of a run: file, then --commit and --verify on top.
+func effective(c config.Config, reg kernel.Registry, a RunArgs, plan string) (*pipeline.Pipeline, error) {
+	file := or(a.Pipeline, c.Pipeline.File)
 	p := pipeline.For(plan)
 	if file != "" {
 		var err error
-		if p, err = pipeline.Load(file, plan, h.engine.Registry); err != nil {
+		if p, err = pipeline.Load(file, plan, reg); err != nil {
 			return nil, err
 		}
 	}
-	if c := or(a.Commit, h.cfg.Run.Commit); a.Commit != "" || file == "" {
-		p.SetCommit("commit/" + c)
+	if commit := or(a.Commit, c.Run.Commit); a.Commit != "" || file == "" {
+		p.SetCommit("commit/" + commit)
 	}
-	verify := h.cfg.Run.Verify
+	verify := c.Run.Verify
 	if len(a.Verify) > 0 {
 		verify = a.Verify
 	}
@@ -221,6 +221,25 @@ func (h *Host) stages(a RunArgs, plan string) (map[string]kernel.StageRef, error
 		if err := p.SetVerify(verify); err != nil {
 			return nil, err
 		}
+	}
+	return p, nil
+}
+
+// Pipeline is what a run without options of its own would go through; file, if
+// there is one, goes before the configured one. It needs no host.
+func Pipeline(o Options, file string) (*pipeline.Pipeline, error) {
+	c, err := loadConfig(o)
+	if err != nil {
+		return nil, err
+	}
+	return effective(c, Registry(), RunArgs{Pipeline: file}, c.Run.Plan)
+}
+
+// stages are the stages of a run.
+func (h *Host) stages(a RunArgs, plan string) (map[string]kernel.StageRef, error) {
+	p, err := effective(h.cfg, h.engine.Registry, a, plan)
+	if err != nil {
+		return nil, err
 	}
 	if plan != "council" && p.Uses("verify/agents") {
 		return nil, kernel.E("host.stages", kernel.Invalid, nil, "verify/agents needs a verification phase, which plan %s does not have", plan).
@@ -254,6 +273,18 @@ func (h *Host) run(ctx context.Context, id string) (kernel.RunSummary, error) {
 		return sum, kernel.E("host.run", kernel.NotFound, nil, "run %s is unknown", id).WithNext("see witan runs")
 	}
 	return h.honest(sum), err
+}
+
+// inRun refuses an agent that the run does not have.
+func inRun(sum kernel.RunSummary, agent string) error {
+	if slices.Contains(sum.Agents, kernel.AgentID(agent)) {
+		return nil
+	}
+	var known []string
+	for _, id := range sum.Agents {
+		known = append(known, string(id))
+	}
+	return kernel.E("host.inRun", kernel.NotFound, nil, "agent %q is not in run %s", agent, sum.Run).WithNext("its agents are %s", join(known))
 }
 
 // honest shows a run that nobody works on as what it is.
@@ -290,6 +321,9 @@ func (h *Host) reopen(ctx context.Context, a RunRef, by string, emit Emit) error
 	}
 	b := kernel.ResumedBody{By: by, OnGate: a.OnGate}
 	for _, id := range a.Agents {
+		if err := inRun(sum, id); err != nil {
+			return err
+		}
 		b.Agents = append(b.Agents, kernel.AgentID(id))
 	}
 	if err := h.engine.Reopen(ctx, kernel.RunID(a.Run), b); err != nil {
@@ -304,6 +338,11 @@ func opStop(ctx context.Context, h *Host, a RunRef, emit Emit) error {
 	sum, err := h.run(ctx, a.Run)
 	if err != nil {
 		return err
+	}
+	if a.Agent != "" {
+		if err := inRun(sum, a.Agent); err != nil {
+			return err
+		}
 	}
 	if err := h.engine.Stop(ctx, kernel.RunID(a.Run), kernel.AgentID(a.Agent), "person"); err != nil {
 		return err

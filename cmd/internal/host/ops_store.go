@@ -2,7 +2,9 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime"
 	"strings"
@@ -27,8 +29,11 @@ type countRow struct {
 
 // Check checks a data directory: through its host, if one runs, else directly.
 func Check(ctx context.Context, o Options, emit Emit) error {
-	if _, err := os.Stat(o.Home); os.IsNotExist(err) {
-		return give(emit, countRow{})
+	switch fi, err := os.Stat(o.Home); {
+	case errors.Is(err, fs.ErrNotExist): // "0 damaged" would be an answer about something else
+		return kernel.E("host.Check", kernel.ReadOnly, nil, "there is no data directory %s", o.Home).WithNext("name another with --home or WITAN_HOME")
+	case err == nil && !fi.IsDir():
+		return kernel.E("host.Check", kernel.ReadOnly, nil, "%s is not a folder", o.Home).WithNext("name the data directory with --home or WITAN_HOME")
 	}
 	if c, err := client.Dial(ctx, o.Home, o.Version); err == nil {
 		return c.Call(ctx, "check", struct{}{}, emit)
@@ -114,7 +119,7 @@ func opDoctor(ctx context.Context, h *Host, _ none, emit Emit) error {
 	text, ok := proc.Landlock()
 	r := doctorRow{"confinement", ok, "read-only turns are enforced: " + text, ""}
 	if !ok {
-		r.Text, r.Next = "read-only turns are not enforced: "+text, "use a Linux kernel of version 5.13 or newer"
+		r.Text, r.Next = "read-only turns are not enforced: "+text, "use a Linux kernel of version 6.2 or newer, with Landlock switched on"
 	}
 	rows = append(rows, r)
 	rows = append(rows, tool("git", "git folders are frozen by commit", "install git; until then folders are frozen as trees"))

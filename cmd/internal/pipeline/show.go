@@ -27,6 +27,25 @@ func (p *Pipeline) Show(w io.Writer) error {
 	return err
 }
 
+// Row is a stage of an effective pipeline.
+type Row struct {
+	Stage   string         `json:"stage"`
+	Use     string         `json:"use"`
+	Options map[string]any `json:"options"`
+}
+
+// Rows are the stages in order.
+func (p *Pipeline) Rows() []Row {
+	var out []Row
+	for _, kind := range Kinds {
+		s := p.stages[kind]
+		o := maps.Clone(map[string]any(s))
+		delete(o, "use")
+		out = append(out, Row{kind, s.use(), o})
+	}
+	return out
+}
+
 // keys are the keys of a table in order, use first.
 func keys(m map[string]any) []string {
 	out := slices.Sorted(maps.Keys(m))

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/term"
 
 	"witan/cmd/internal/client"
+	"witan/cmd/internal/config"
 	"witan/cmd/internal/host"
 	"witan/cmd/internal/say"
 	"witan/kernel"
@@ -54,7 +55,7 @@ func Main(args []string, in io.Reader, out, errw io.Writer) (code int) {
 	if code, ok := proc.Main(args); ok { // the supervisor of an agent, not a command
 		return code
 	}
-	restrictFiles()
+	proc.Private()
 	a := &app{in: in, out: out, err: errw}
 	ctx, stop := signals()
 	defer stop()
@@ -110,32 +111,34 @@ func (a *app) root() *cobra.Command {
 		return usage(strings.TrimPrefix(err.Error(), "pflag: "), "see witan help")
 	})
 	c.AddCommand(a.commands()...)
+	c.AddCommand(laterCmds("delete", "skills", "knowledge", "mcp", "secrets", "search", "export", "import", "verify",
+		"replay", "experiment", "worker", "acp", "ui", "bug-report")...)
 	c.SetHelpCommand(a.helpCmd())
+	help := c.HelpFunc()
+	c.SetHelpFunc(func(c *cobra.Command, args []string) {
+		c.Root().SetOut(a.people())
+		help(c, args)
+	})
 	return c
 }
 
-// later are the commands of the contract that this version does not have.
-var later = []string{"delete", "gates", "answer", "skills", "knowledge", "mcp", "secrets", "search", "adopt", "export",
-	"import", "verify", "replay", "experiment", "worker", "acp", "ui", "bug-report"}
-
 func (a *app) unknown(root *cobra.Command, name string) error {
-	for _, l := range later {
-		if l == name {
-			return kernel.E("cli", kernel.Unsupported, nil, "%s: not in this version", name).WithNext("see witan help for what is")
-		}
-	}
 	var known []string
 	for _, c := range root.Commands() {
 		if !c.Hidden {
 			known = append(known, c.Name())
 		}
 	}
-	return usage("unknown command %q", fmt.Sprintf("did you mean %q? see witan help", nearest(name, known)), name)
+	next := "see witan help"
+	if n := config.Near(name, known); n != "" {
+		next = fmt.Sprintf("did you mean %q? %s", n, next)
+	}
+	return usage("unknown command %q", next, name)
 }
 
 // bare is `witan` alone.
 func (a *app) bare() error {
-	fmt.Fprint(a.out, `witan has no window in this version. In the terminal:
+	fmt.Fprint(a.people(), `witan has no window in this version. In the terminal:
 
   witan run "Say what this project does and what is wrong with it"
       work on a task with the built-in agents, in the current folder
@@ -248,10 +251,40 @@ func (a *app) call(ctx context.Context, op string, args any, emit func(json.RawM
 	return c.Call(ctx, op, args, emit)
 }
 
+// people is where text for people goes that a command was asked for.
+func (a *app) people() io.Writer {
+	if a.json {
+		return a.err
+	}
+	return a.out
+}
+
 // raw prints a line as it is.
 func (a *app) raw(l json.RawMessage) error {
 	_, err := fmt.Fprintf(a.out, "%s\n", l)
 	return err
+}
+
+// row prints v as a line.
+func (a *app) row(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return a.raw(b)
+}
+
+// document prints a text that is not made of lines of ours, with --json as a
+// field of one object.
+func (a *app) document(write func(io.Writer) error, row func(text string) any) error {
+	if !a.json {
+		return write(a.out)
+	}
+	var b strings.Builder
+	if err := write(&b); err != nil {
+		return err
+	}
+	return a.row(row(b.String()))
 }
 
 func isTTY(w any) bool {

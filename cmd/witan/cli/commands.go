@@ -4,20 +4,18 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"witan/cmd/internal/config"
 	"witan/cmd/internal/host"
 	"witan/cmd/internal/say"
 	"witan/kernel"
 	"witan/stages/invoke/council"
 	"witan/ui/term"
 )
-
-func nearest(s string, known []string) string { return config.Nearest(s, known) }
 
 // commands is the one list of what this version has.
 func (a *app) commands() []*cobra.Command {
@@ -30,6 +28,23 @@ func (a *app) commands() []*cobra.Command {
 		a.checkCmd(), a.backupCmd(), a.restoreCmd(), a.compactCmd(),
 		a.councilToolsCmd(), a.serveCmd(), a.attachCmd(), a.doctorCmd(), a.versionCmd(), a.completionCmd(), a.manCmd(),
 	}
+}
+
+// laterCmds are the commands of the contract that this version does not have:
+// not listed, and saying so whatever they are called with.
+func laterCmds(names ...string) []*cobra.Command {
+	var out []*cobra.Command
+	for _, n := range names {
+		out = append(out, &cobra.Command{Use: n, Hidden: true, DisableFlagParsing: true,
+			RunE: func(c *cobra.Command, _ []string) error {
+				return later(strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" "))
+			}})
+	}
+	return out
+}
+
+func later(name string) error {
+	return kernel.E("cli", kernel.Unsupported, nil, "%s: not in this version", name).WithNext("see witan help for what is")
 }
 
 // exactly checks the number of arguments with a sentence of ours.
@@ -51,7 +66,7 @@ func (a *app) list(c *cobra.Command, op string, args any, empty string, columns 
 	}
 	if err := a.call(c.Context(), op, args, emit); err != nil {
 		if !a.json && say.Code(err) == say.NotHold {
-			t.Flush(empty)
+			t.Flush("") // what does hold; that there is nothing is not known
 		}
 		return err
 	}
@@ -187,6 +202,7 @@ func (a *app) agentsCmd() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.list(c, "agents.doctor", host.AgentRef{Agent: strings.Join(args, "")}, "", "agent", "status", "reason", "next")
 		}})
+	c.AddCommand(laterCmds("install")...)
 	return c
 }
 
@@ -229,6 +245,9 @@ func (a *app) packCmd() *cobra.Command {
 			return a.list(c, "pack.stat", host.PackArgs{Hash: args[0]}, "", "hash", "kind", "bytes", "stored", "refs")
 		}},
 		&cobra.Command{Use: "cat HASH", Short: "Print a pack's bytes", Args: exactly(1, "one hash"), RunE: func(c *cobra.Command, args []string) error {
+			if a.json {
+				return a.call(c.Context(), "pack.cat", host.PackArgs{Hash: args[0]}, a.raw)
+			}
 			return a.call(c.Context(), "pack.cat", host.PackArgs{Hash: args[0]}, func(l json.RawMessage) error {
 				var p struct {
 					Data string `json:"data"`
@@ -264,11 +283,7 @@ func (a *app) versionCmd() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			v := host.VersionRow(Version, Commit)
 			if a.json {
-				b, err := json.Marshal(v)
-				if err != nil {
-					return err
-				}
-				return a.raw(b)
+				return a.row(v)
 			}
 			_, err := fmt.Fprintf(a.out, "witan %s (%s), schema %d, protocol %d\n", v.Version, v.Commit, v.Schema, v.Protocol)
 			return err
@@ -278,17 +293,21 @@ func (a *app) versionCmd() *cobra.Command {
 func (a *app) completionCmd() *cobra.Command {
 	return &cobra.Command{Use: "completion bash|zsh|fish|powershell", Short: "Print a shell completion script", Args: exactly(1, "the name of a shell"),
 		RunE: func(c *cobra.Command, args []string) error {
-			switch args[0] {
-			case "bash":
-				return c.Root().GenBashCompletionV2(a.out, true)
-			case "zsh":
-				return c.Root().GenZshCompletion(a.out)
-			case "fish":
-				return c.Root().GenFishCompletion(a.out, true)
-			case "powershell":
-				return c.Root().GenPowerShellCompletionWithDesc(a.out)
+			write, ok := map[string]func(io.Writer) error{
+				"bash":       func(w io.Writer) error { return c.Root().GenBashCompletionV2(w, true) },
+				"zsh":        c.Root().GenZshCompletion,
+				"fish":       func(w io.Writer) error { return c.Root().GenFishCompletion(w, true) },
+				"powershell": c.Root().GenPowerShellCompletionWithDesc,
+			}[args[0]]
+			if !ok {
+				return usage("shell %q is unknown", "use bash, zsh, fish or powershell", args[0])
 			}
-			return usage("shell %q is unknown", "use bash, zsh, fish or powershell", args[0])
+			return a.document(write, func(text string) any {
+				return struct {
+					Shell  string `json:"shell"`
+					Script string `json:"script"`
+				}{args[0], text}
+			})
 		}}
 }
 
@@ -296,7 +315,10 @@ func (a *app) helpCmd() *cobra.Command {
 	return &cobra.Command{Use: "help [COMMAND]", Short: "Help on a command",
 		RunE: func(c *cobra.Command, args []string) error {
 			cmd, rest, err := c.Root().Find(args)
-			if err != nil || len(rest) > 0 {
+			switch {
+			case err == nil && cmd.Hidden && cmd.DisableFlagParsing: // of a later version
+				return cmd.RunE(cmd, nil)
+			case err != nil || len(rest) > 0:
 				return a.unknown(c.Root(), strings.Join(args, " "))
 			}
 			return cmd.Help()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -57,25 +58,38 @@ func (a *app) pipelineCmd() *cobra.Command {
 		}}
 	c.AddCommand(
 		&cobra.Command{Use: "show [FILE]", Short: "Print the effective pipeline", Args: cobra.MaximumNArgs(1),
-			RunE: func(c *cobra.Command, args []string) error {
-				p := pipeline.Default()
-				if len(args) == 1 {
-					var err error
-					if p, err = pipeline.Load(args[0], "batch", host.Registry()); err != nil {
+			RunE: func(_ *cobra.Command, args []string) error {
+				dir, err := a.dataDir()
+				if err != nil {
+					return err
+				}
+				p, err := host.Pipeline(a.hostOptions(dir, false), strings.Join(args, ""))
+				if err != nil {
+					return err
+				}
+				if !a.json {
+					return p.Show(a.out)
+				}
+				for _, row := range p.Rows() {
+					if err := a.row(row); err != nil {
 						return err
 					}
 				}
-				return p.Show(a.out)
+				return nil
 			}},
 		&cobra.Command{Use: "check FILE", Short: "Validate a pipeline file", Args: exactly(1, "one file"),
 			RunE: func(c *cobra.Command, args []string) error {
 				if _, err := pipeline.Load(args[0], "batch", host.Registry()); err != nil {
 					return err
 				}
-				if !a.json {
-					fmt.Fprintln(a.out, "ok")
+				if a.json {
+					return a.row(struct {
+						File string `json:"file"`
+						OK   bool   `json:"ok"`
+					}{args[0], true})
 				}
-				return nil
+				_, err := fmt.Fprintln(a.out, "ok")
+				return err
 			}})
 	return c
 }
@@ -123,7 +137,6 @@ func (a *app) checkCmd() *cobra.Command {
 		}}
 }
 
-// FileArg names a file of the caller, absolute.
 func (a *app) backupCmd() *cobra.Command {
 	return &cobra.Command{Use: "backup FILE", Short: "Write everything stored into one file", Args: exactly(1, "one file"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -149,10 +162,14 @@ func (a *app) restoreCmd() *cobra.Command {
 			if err := host.Restore(c.Context(), a.hostOptions(dir, false), file); err != nil {
 				return err
 			}
-			if !a.json {
-				fmt.Fprintf(a.out, "restored into %s\n", dir)
+			if a.json {
+				return a.row(struct {
+					File string `json:"file"`
+					Home string `json:"home"`
+				}{file, dir})
 			}
-			return nil
+			_, err = fmt.Fprintf(a.out, "restored into %s\n", dir)
+			return err
 		}}
 }
 
@@ -169,6 +186,9 @@ func (a *app) serveCmd() *cobra.Command {
 			dir, err := a.dataDir()
 			if err != nil {
 				return err
+			}
+			if a.noHost {
+				return kernel.E("cli", kernel.Locked, nil, "serve is a host, which --no-host refuses").WithNext("leave out --no-host")
 			}
 			h, err := host.Open(c.Context(), a.hostOptions(dir, true))
 			if err != nil {
@@ -263,15 +283,23 @@ func (a *app) attachCmd() *cobra.Command {
 func (a *app) manCmd() *cobra.Command {
 	return &cobra.Command{Use: "man", Short: "Print the man page", Args: exactly(0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			at := time.Unix(0, 0).UTC()
-			for _, cmd := range append([]*cobra.Command{c.Root()}, c.Root().Commands()...) {
-				if cmd.Hidden {
-					continue
-				}
-				if err := doc.GenMan(cmd, &doc.GenManHeader{Title: "WITAN", Section: "1", Source: "witan", Date: &at}, a.out); err != nil {
-					return err
-				}
-			}
-			return nil
+			return a.document(func(w io.Writer) error { return manPage(c.Root(), w) }, func(text string) any {
+				return struct {
+					Page string `json:"page"`
+				}{text}
+			})
 		}}
+}
+
+func manPage(root *cobra.Command, w io.Writer) error {
+	at := time.Unix(0, 0).UTC()
+	for _, cmd := range append([]*cobra.Command{root}, root.Commands()...) {
+		if cmd.Hidden {
+			continue
+		}
+		if err := doc.GenMan(cmd, &doc.GenManHeader{Title: "WITAN", Section: "1", Source: "witan", Date: &at}, w); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package acp
 import (
 	"encoding/json"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -10,6 +11,7 @@ import (
 	"syscall"
 
 	"witan/stages/invoke/jsonrpc"
+	"witan/stages/invoke/proc"
 	"witan/stages/invoke/turn"
 )
 
@@ -105,15 +107,38 @@ func (j *job) writeFile(params json.RawMessage) (any, error) {
 		return nil, err
 	}
 	defer root.Close()
-	if fi, err := root.Stat(name); err == nil && !fi.Mode().IsRegular() {
+	fi, missing := root.Stat(name)
+	if missing == nil && !fi.Mode().IsRegular() {
 		return nil, refuse("it is no regular file")
 	}
 	j.r.Changed() // also a write that fails half way
-	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+	if err := makeFolder(root, filepath.Dir(name)); err != nil {
 		return nil, refuse("the folder cannot be made")
 	}
 	if err := root.WriteFile(name, []byte(p.Content), 0o644); err != nil {
 		return nil, refuse("the file cannot be written")
 	}
+	if missing != nil {
+		_ = root.Chmod(name, modeOf(0o666)) // where there are no modes, none is wrong
+	}
 	return map[string]any{}, nil
+}
+
+// modeOf is the mode of what the person would have created: this process makes
+// everything its user's own.
+func modeOf(m fs.FileMode) fs.FileMode { return m &^ fs.FileMode(proc.Umask()) }
+
+// makeFolder makes a folder and those above it that are missing.
+func makeFolder(root *os.Root, dir string) error {
+	if _, err := root.Stat(dir); err == nil || dir == "." {
+		return nil // what is no folder fails at the file
+	}
+	if err := makeFolder(root, filepath.Dir(dir)); err != nil {
+		return err
+	}
+	if err := root.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	_ = root.Chmod(dir, modeOf(0o777))
+	return nil
 }

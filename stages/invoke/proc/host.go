@@ -15,6 +15,7 @@ func StartDetached(args ...string) (io.ReadCloser, error) {
 		return nil, err
 	}
 	cmd := exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), umaskEnv()...)
 	detachShim(cmd)
 	out, err := cmd.StdoutPipe()
 	if err != nil {

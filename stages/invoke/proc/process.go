@@ -51,7 +51,10 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 		return nil, err
 	}
 	p := &Process{done: make(chan struct{}), tree: rand.Text()}
-	s.Path = path
+	s.Path, s.Umask = path, private
+	if s.Shared {
+		s.Umask = Umask()
+	}
 	if s.KillGrace <= 0 {
 		s.KillGrace = defaultGrace
 	}

@@ -14,6 +14,7 @@ import (
 type Runner struct {
 	KillGrace time.Duration
 	Write     []string // always writable: temporary and cache folders
+	Private   string   // folder in which, and below which, what commands create is private; "" = everywhere
 }
 
 var _ kernel.Runner = Runner{}
@@ -35,7 +36,8 @@ func (r Runner) Run(ctx context.Context, c kernel.Command) (kernel.CommandResult
 		defer cancel()
 	}
 	p, err := Start(ctx, Spec{Path: c.Argv[0], Args: c.Argv[1:], Dir: c.Dir, Env: c.Env, Confine: c.Confine,
-		Write: append(append([]string{}, r.Write...), c.Write...), KillGrace: r.KillGrace})
+		Write: append(append([]string{}, r.Write...), c.Write...), KillGrace: r.KillGrace,
+		Shared: r.Private != "" && !Below(c.Dir, r.Private)})
 	if errors.Is(err, errTimeLimit) {
 		return kernel.CommandResult{Exit: -1, TimedOut: true}, nil
 	}

@@ -21,7 +21,7 @@ func self() (path, name string, err error) {
 // shimMain is the supervisor.
 func shimMain() int {
 	life, out := inherited()
-	unix.Umask(0o077)
+	unix.Umask(private)
 	// Caught and dropped, not ignored: the program would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	s, ok := newSupervisor(life, out)
@@ -54,16 +54,16 @@ func (s *supervisor) launch(e *Exit) (pid int, err error) {
 	spec := s.order.Spec
 	cmd := &exec.Cmd{Path: spec.Path, Args: append([]string{spec.Path}, spec.Args...), Dir: spec.Dir, Env: spec.Env,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, SysProcAttr: &syscall.SysProcAttr{Setpgid: true}}
-	if !spec.Confine {
-		err = cmd.Start()
-	} else if text, ok := Landlock(); ok {
-		e.Confined = text
-		err = startConfined(spec, cmd)
-	} else {
+	start := cmd.Start
+	if spec.Confine {
+		text, ok := Landlock()
 		e.Confined = "none: " + text
-		err = cmd.Start()
+		if ok {
+			e.Confined = text
+			start = func() error { return startConfined(spec, cmd) }
+		}
 	}
-	if err != nil {
+	if err := withUmask(spec.Umask, start); err != nil {
 		return 0, err
 	}
 	return cmd.Process.Pid, nil

@@ -35,7 +35,7 @@ func shimMain() int {
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 	tree, err := ownTree(cmd)
 	if err == nil {
-		err = cmd.Start()
+		err = withUmask(spec.Umask, cmd.Start)
 	}
 	if err != nil {
 		e.Failed, e.Missing = spec.Path+" cannot be started: "+err.Error(), errors.Is(err, os.ErrNotExist)

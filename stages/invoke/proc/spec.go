@@ -2,6 +2,7 @@ package proc
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,8 @@ type Spec struct {
 	KillGrace time.Duration // from terminate to kill; 0 = 500 ms
 	Marker    string        // KEY=VALUE put into the environment of the whole tree
 	Report    string        // file for the Report of the end; "" = none
+	Shared    bool          // what it creates is for the person's folders and has the modes of the person's umask
+	Umask     int           // of the program; Start fills it in
 }
 
 const defaultGrace = 500 * time.Millisecond
@@ -92,4 +95,10 @@ func Env(extra map[string]string) []string {
 		out = append(out, k+"="+extra[k])
 	}
 	return out
+}
+
+// Below reports whether path is folder, or in it, as both are written.
+func Below(path, folder string) bool {
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(rel)
 }

@@ -12,7 +12,7 @@ import (
 type tree struct{}
 
 func ownTree(c *exec.Cmd) (tree, error) {
-	syscall.Umask(0o077)
+	syscall.Umask(private)
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return tree{}, nil
 }
