@@ -435,14 +435,16 @@ func (s *State) applyResumed(r Record) error {
 	if err != nil {
 		return err
 	}
+	asked := s.awaitsMoved()
 	s.Stopping, s.Interrupted, s.Finished, s.Tripped, s.derived = false, false, nil, nil, nil
 	if b.OnGate != "" {
 		s.Created.OnGate = b.OnGate
 	}
-	for _, st := range []*StageState{&s.Freeze, &s.Commit} {
-		if st.Failed {
-			*st = StageState{}
-		}
+	if s.Freeze.Failed {
+		s.Freeze = StageState{}
+	}
+	if s.Commit.Failed && !asked {
+		s.Commit = StageState{}
 	}
 	p := s.Phase()
 	if p == nil {
