@@ -111,11 +111,17 @@ func (s *State) unknownWrite(sl *Slot) bool {
 	}
 	switch at.Finished.Status {
 	case "failed", "stalled":
-		return at.Invoke.Failed && at.Invoke.End.Effects
+		return at.Invoke.Failed && (at.Invoke.End.Effects || s.diedWriting(at))
 	case "interrupted":
 		return at.Finished.Reason != ReasonGateWaits && !s.held(at)
 	}
 	return false
+}
+
+// diedWriting reports whether the only writer of a council died, told of a write
+// or not: the person says who goes on.
+func (s *State) diedWriting(at *Attempt) bool {
+	return s.Created.Plan == "council" && (at.Finished.Status == "stalled" || at.Finished.Reason == "agent_died")
 }
 
 // held reports whether an attempt ended while a question of it was open: then
