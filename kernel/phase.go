@@ -96,6 +96,9 @@ func (s *State) nextQueue(ph *Phase) (Action, bool) {
 		default:
 			continue
 		}
+		if n := s.Created.Attempts; n > 0 && s.Attempts >= n { // the circuit breaker
+			return Action{Kind: BudgetTripped, Body: TrippedBody{"attempts", int64(s.Attempts)}}, true
+		}
 		id := AttemptID(DeriveID(AttemptPrefix, string(s.Run), ph.Name, strconv.Itoa(ph.Round), strconv.Itoa(sl.Index), strconv.Itoa(b.Try)))
 		return Action{Kind: AttemptQueued, Attempt: id, Body: b}, true
 	}
