@@ -26,7 +26,7 @@ func (s *State) nextInPhase(p Plan, ph *Phase, now time.Time) Action {
 	if end == nil {
 		if t := s.deadline(); !t.IsZero() {
 			if !now.Before(t) {
-				return Action{Kind: BudgetTripped, Body: TrippedBody{"elapsed", now.Sub(s.CreatedAt).Milliseconds()}}
+				return Action{Kind: BudgetTripped, Body: TrippedBody{"elapsed", s.elapsed(now).Milliseconds()}}
 			}
 			wait.WaitUntil = t
 		}

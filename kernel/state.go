@@ -34,8 +34,9 @@ type State struct {
 	Agreed      *AgreedBody
 	Tripped     *TrippedBody // a hard budget was passed in flight
 
-	started      int  // attempts dispatched
-	used         bool // Usage holds at least one attempt
+	idle         time.Duration // parked, stopped or without a host
+	started      int           // attempts dispatched
+	used         bool          // Usage holds at least one attempt
 	byID         map[AttemptID]*Attempt
 	slotOf       map[AttemptID]*Slot
 	gateByID     map[GateID]*Gate
@@ -219,7 +220,10 @@ func (s *State) apply(r Record) error {
 		return s.applyStop(r)
 	case RunInterrupted:
 		s.Interrupted = true
-		_, err := body[InterruptedBody](r)
+		b, err := body[InterruptedBody](r)
+		if b.Reason == "host_gone" { // said by a later host: nobody knows when it went
+			s.idle += max(0, r.At.Sub(s.LastAt))
+		}
 		return err
 	case RunResumed:
 		return s.applyResumed(r)
@@ -436,6 +440,9 @@ func (s *State) applyResumed(r Record) error {
 		return err
 	}
 	asked := s.awaitsMoved()
+	if s.Finished != nil {
+		s.idle += max(0, r.At.Sub(s.FinishedAt))
+	}
 	s.Stopping, s.Interrupted, s.Finished, s.Tripped, s.derived = false, false, nil, nil, nil
 	if b.OnGate != "" {
 		s.Created.OnGate = b.OnGate
