@@ -34,7 +34,7 @@ func (s *State) spent(name string, now time.Time) (v int64, known bool) {
 	case "attempts":
 		return int64(s.started), true
 	case "elapsed":
-		return now.Sub(s.CreatedAt).Milliseconds(), true
+		return s.elapsed(now).Milliseconds(), true
 	case "input_tokens":
 		return of(s.Usage.Input)
 	case "output_tokens":
@@ -124,10 +124,14 @@ func (s *State) nextBudget(at *Attempt, now time.Time) (Action, bool) {
 // deadline is when a hard budget of time runs out; zero without one.
 func (s *State) deadline() time.Time {
 	if l, ok := s.Created.Budget["elapsed"]; ok && !l.Soft {
-		return s.CreatedAt.Add(time.Duration(l.Limit) * time.Millisecond)
+		return s.CreatedAt.Add(s.idle + time.Duration(l.Limit)*time.Millisecond)
 	}
 	return time.Time{}
 }
+
+// elapsed is how long the run has been at work. Time in which it was parked,
+// stopped or interrupted is nobody's budget: being away costs nothing.
+func (s *State) elapsed(now time.Time) time.Duration { return now.Sub(s.CreatedAt) - s.idle }
 
 // CheckBudget refuses limits that are no budget.
 func CheckBudget(b map[string]Limit) error {

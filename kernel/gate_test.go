@@ -228,6 +228,24 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
+// A person who is away spends nothing of a run's time.
+func TestBudgetOfTimeWhileParked(t *testing.T) {
+	m := dying(council(t, nil, "a", "b", "c").with(func(c *kernel.CreatedBody) {
+		writing(c)
+		c.OnGate = kernel.OnGateExit
+		c.Budget = map[string]kernel.Limit{"elapsed": {Limit: 600_000}}
+	}))
+	m.endAll()
+	m.wantEnd(kernel.RunWaiting, kernel.ReasonGateWaits)
+	m.now = m.now.Add(time.Hour)
+	g := m.s.OpenGates()[0]
+	m.put(kernel.GateDecided, g.Attempt, "", kernel.DecidedBody{By: "person", Gate: g.Gate, Option: "same-writer"})
+	m.put(kernel.RunResumed, "", "", kernel.ResumedBody{By: "resume"})
+	m.endAll()
+	m.wantEnd(kernel.RunCompleted, "")
+	m.replay()
+}
+
 func TestBudgetOfTime(t *testing.T) {
 	m := newSim(t, plans.Direct{}, 1, "a").with(func(c *kernel.CreatedBody) {
 		c.Budget = map[string]kernel.Limit{"elapsed": {Limit: 60_000}}

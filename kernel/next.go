@@ -76,7 +76,7 @@ func Next(s *State, p Plan, now time.Time) Action {
 	if ph := s.Phase(); ph != nil && !ph.Finished {
 		return s.nextInPhase(p, ph, now)
 	}
-	if e := s.ending(); e != nil && (s.Interrupted || s.Commit.Started == 0) { // a commit that began is not torn
+	if e := s.ending(); e != nil && (s.Interrupted || s.Commit.Started == 0 || s.commitMoved()) { // a commit that began is not torn
 		return s.finish(e.run, e.runReason)
 	}
 	step := p.Next(s)

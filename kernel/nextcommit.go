@@ -13,7 +13,7 @@ func (s *State) nextCommit() (Action, bool) {
 	switch {
 	case s.Committed != nil:
 		return Action{}, false
-	case c.Failed && moved[c.End.Reason]:
+	case s.commitMoved():
 		return s.nextMoved()
 	case c.Failed:
 		return s.finish(RunFailed, c.End.Reason), true
@@ -30,8 +30,23 @@ func (s *State) nextCommit() (Action, bool) {
 // nothing was written.
 var moved = map[string]bool{"apply_conflict": true, "branch_exists": true}
 
+// commitMoved reports whether the commit met something else in its place: then
+// the person is asked, and until the answer nothing is at work.
+func (s *State) commitMoved() bool { return s.Commit.Failed && moved[s.Commit.End.Reason] }
+
+func (s *State) movedGate() GateID {
+	return NewGateID(s.Run, GateDecision, "commit", strconv.FormatUint(s.Commit.EndSeq, 10))
+}
+
+// awaitsMoved reports whether a run that is resumed still owes that question, or
+// the answer to it: a run that ended with it tries again instead.
+func (s *State) awaitsMoved() bool {
+	ended := s.Finished != nil && s.Finished.Status != RunWaiting && s.Finished.Status != RunInterruptedSt
+	return s.commitMoved() && !ended && s.Gate(s.movedGate()) != nil
+}
+
 func (s *State) nextMoved() (Action, bool) {
-	d, a, ok := s.gate(GateBody{Gate: NewGateID(s.Run, GateDecision, "commit", strconv.FormatUint(s.Commit.EndSeq, 10)), Kind: GateDecision,
+	d, a, ok := s.gate(GateBody{Gate: s.movedGate(), Kind: GateDecision,
 		Summary: "The result cannot be committed: " + s.Commit.End.Why, Target: s.Created.Workspace, Options: ContinueOrStop}, "")
 	switch {
 	case !ok:

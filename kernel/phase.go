@@ -26,7 +26,7 @@ func (s *State) nextInPhase(p Plan, ph *Phase, now time.Time) Action {
 	if end == nil {
 		if t := s.deadline(); !t.IsZero() {
 			if !now.Before(t) {
-				return Action{Kind: BudgetTripped, Body: TrippedBody{"elapsed", now.Sub(s.CreatedAt).Milliseconds()}}
+				return Action{Kind: BudgetTripped, Body: TrippedBody{"elapsed", s.elapsed(now).Milliseconds()}}
 			}
 			wait.WaitUntil = t
 		}
@@ -96,6 +96,9 @@ func (s *State) nextQueue(ph *Phase) (Action, bool) {
 		default:
 			continue
 		}
+		if n := s.Created.Attempts; n > 0 && s.Attempts >= n { // the circuit breaker
+			return Action{Kind: BudgetTripped, Body: TrippedBody{"attempts", int64(s.Attempts)}}, true
+		}
 		id := AttemptID(DeriveID(AttemptPrefix, string(s.Run), ph.Name, strconv.Itoa(ph.Round), strconv.Itoa(sl.Index), strconv.Itoa(b.Try)))
 		return Action{Kind: AttemptQueued, Attempt: id, Body: b}, true
 	}
@@ -111,11 +114,17 @@ func (s *State) unknownWrite(sl *Slot) bool {
 	}
 	switch at.Finished.Status {
 	case "failed", "stalled":
-		return at.Invoke.Failed && at.Invoke.End.Effects
+		return at.Invoke.Failed && (at.Invoke.End.Effects || s.diedWriting(at))
 	case "interrupted":
 		return at.Finished.Reason != ReasonGateWaits && !s.held(at)
 	}
 	return false
+}
+
+// diedWriting reports whether the only writer of a council died, told of a write
+// or not: the person says who goes on.
+func (s *State) diedWriting(at *Attempt) bool {
+	return s.Created.Plan == "council" && (at.Finished.Status == "stalled" || at.Finished.Reason == "agent_died")
 }
 
 // held reports whether an attempt ended while a question of it was open: then

@@ -34,8 +34,9 @@ type State struct {
 	Agreed      *AgreedBody
 	Tripped     *TrippedBody // a hard budget was passed in flight
 
-	started      int  // attempts dispatched
-	used         bool // Usage holds at least one attempt
+	idle         time.Duration // parked, stopped or without a host
+	started      int           // attempts dispatched
+	used         bool          // Usage holds at least one attempt
 	byID         map[AttemptID]*Attempt
 	slotOf       map[AttemptID]*Slot
 	gateByID     map[GateID]*Gate
@@ -219,7 +220,10 @@ func (s *State) apply(r Record) error {
 		return s.applyStop(r)
 	case RunInterrupted:
 		s.Interrupted = true
-		_, err := body[InterruptedBody](r)
+		b, err := body[InterruptedBody](r)
+		if b.Reason == "host_gone" { // said by a later host: nobody knows when it went
+			s.idle += max(0, r.At.Sub(s.LastAt))
+		}
 		return err
 	case RunResumed:
 		return s.applyResumed(r)
@@ -435,14 +439,19 @@ func (s *State) applyResumed(r Record) error {
 	if err != nil {
 		return err
 	}
+	asked := s.awaitsMoved()
+	if s.Finished != nil {
+		s.idle += max(0, r.At.Sub(s.FinishedAt))
+	}
 	s.Stopping, s.Interrupted, s.Finished, s.Tripped, s.derived = false, false, nil, nil, nil
 	if b.OnGate != "" {
 		s.Created.OnGate = b.OnGate
 	}
-	for _, st := range []*StageState{&s.Freeze, &s.Commit} {
-		if st.Failed {
-			*st = StageState{}
-		}
+	if s.Freeze.Failed {
+		s.Freeze = StageState{}
+	}
+	if s.Commit.Failed && !asked {
+		s.Commit = StageState{}
 	}
 	p := s.Phase()
 	if p == nil {

@@ -23,6 +23,7 @@ type driver struct {
 
 	asking   map[kernel.GateID][]chan kernel.Answer // who waits for an answer
 	inflight map[kernel.AttemptID]kernel.Usage      // of running attempts
+	calls    map[kernel.AttemptID]int               // tool calls of running attempts
 
 	open   map[uint64]openStage // outstanding requests by seq of stage.started
 	batch  []kernel.Record      // folded in and not yet appended; the next append takes them along
@@ -69,7 +70,7 @@ const (
 
 func newDriver(e *Engine, s *kernel.State, plan kernel.Plan, recs []kernel.Record) *driver {
 	d := &driver{e: e, s: s, plan: plan, live: newLive(recs), inbox: make(chan any, 16), done: make(chan struct{}),
-		open: map[uint64]openStage{}, resend: resendFirst, asking: map[kernel.GateID][]chan kernel.Answer{}, inflight: map[kernel.AttemptID]kernel.Usage{}}
+		open: map[uint64]openStage{}, resend: resendFirst, asking: map[kernel.GateID][]chan kernel.Answer{}, inflight: map[kernel.AttemptID]kernel.Usage{}, calls: map[kernel.AttemptID]int{}}
 	d.adopt()
 	return d
 }

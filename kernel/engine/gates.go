@@ -27,6 +27,10 @@ type (
 		attempt kernel.AttemptID
 		usage   kernel.Usage
 	}
+	toolsMsg struct {
+		attempt kernel.AttemptID
+		calls   int // of the attempt so far
+	}
 )
 
 // asked is a gate's answer, or where it will arrive.
@@ -183,6 +187,28 @@ func (d *driver) onUsage(ctx context.Context, m usageMsg) error {
 	if !over || name == "attempts" {
 		return nil
 	}
+	return d.trip(ctx, name, v)
+}
+
+// onTools counts the tool calls of running attempts. Unlike tokens, which come
+// in lumps, the call that reaches the limit may still be made.
+func (d *driver) onTools(ctx context.Context, m toolsMsg) error {
+	if at := d.s.Attempt(m.attempt); at == nil || at.Finished != nil || d.s.Tripped != nil || !at.Invoke.Open() {
+		return nil
+	}
+	d.calls[m.attempt] = m.calls
+	n := d.s.Tools
+	for _, c := range d.calls {
+		n += c
+	}
+	if l, is := d.s.Created.Budget["tool_calls"]; is && !l.Soft && int64(n) > l.Limit {
+		return d.trip(ctx, "tool_calls", int64(n))
+	}
+	return nil
+}
+
+// trip ends the run now: a hard budget was passed in flight.
+func (d *driver) trip(ctx context.Context, name string, v int64) error {
 	if err := d.external(ctx, kernel.BudgetTripped, "", "", kernel.TrippedBody{Limit: name, Value: v}); err != nil {
 		return err
 	}

@@ -37,6 +37,8 @@ func (d *driver) handle(ctx context.Context, m any) error {
 		return storeError(err)
 	case usageMsg:
 		return storeError(d.onUsage(ctx, m))
+	case toolsMsg:
+		return storeError(d.onTools(ctx, m))
 	case interruptMsg:
 		if err := d.external(ctx, kernel.RunInterrupted, "", "", kernel.InterruptedBody{Reason: "host_closing"}); err != nil {
 			return err
@@ -95,6 +97,7 @@ func (d *driver) onResult(ctx context.Context, m resultMsg) error {
 		recs = append(recs, rej)
 	}
 	delete(d.inflight, o.attempt)
+	delete(d.calls, o.attempt)
 	if kind == kernel.StageFinished {
 		more, err := d.derive(ctx, o, end)
 		if err != nil {

@@ -134,6 +134,7 @@ type stream struct {
 	over  bool            // guarded by mu
 	muted bool            // guarded by mu; what follows is a receipt alone
 	noted int             // guarded by mu; notices made durable
+	calls map[string]bool // guarded by mu; tool calls by their ids
 	wg    sync.WaitGroup
 	fmu   sync.Mutex // one flush at a time, so that chunks keep their order
 }
@@ -174,7 +175,28 @@ func (s *stream) emit(ev kernel.Event) {
 	case "tool", "plan":
 		s.d.live.event(s.at, ev)
 		s.show()
+		if n := s.called(ev); n > 0 {
+			s.d.send(s.e.ctx, toolsMsg{s.at, n})
+		}
 	}
+}
+
+// called counts the tool calls of the attempt where a budget wants to know: 0
+// when the event is no new one. Calls that are not shown are counted at the end.
+func (s *stream) called(ev kernel.Event) int {
+	if _, is := s.d.s.Created.Budget["tool_calls"]; !is || ev.Type != "tool" {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.calls[ev.Tool.ID] || len(s.calls) >= kernel.MaxReplyTools {
+		return 0
+	}
+	if s.calls == nil {
+		s.calls = map[string]bool{}
+	}
+	s.calls[ev.Tool.ID] = true
+	return len(s.calls)
 }
 
 // maxNotices bounds the notices of one attempt that become records.

@@ -85,7 +85,7 @@ func (t *conversation) named(d *decision) []kernel.AgentID {
 // over ends a discussion that goes in circles, or is at its limit.
 func (t *conversation) over(round int) (kernel.Step, bool) {
 	window := max(4, 2*len(t.members))
-	if round >= window+2 && t.repeats() {
+	if round >= window+2 && t.repeats(round-window) {
 		return kernel.Step{Status: kernel.RunPartial, Reason: "stalled"}, true
 	}
 	if limit(t.s, round) {
@@ -94,20 +94,22 @@ func (t *conversation) over(round int) (kernel.Step, bool) {
 	return kernel.Step{}, false
 }
 
-// repeats reports whether the latest text of every member that still speaks is
-// one it has said before, but for case, spaces and signs.
-func (t *conversation) repeats() bool {
-	said := map[kernel.AgentID][]kernel.Digest{}
+// repeats reports whether the latest text of every member that has spoken after
+// the round is one it has said before, but for case, spaces and signs. Whoever
+// was not asked any more for so long keeps no discussion going.
+func (t *conversation) repeats(after int) bool {
+	said, speaks := map[kernel.AgentID][]kernel.Digest{}, map[kernel.AgentID]bool{}
 	for _, ph := range t.s.Phases {
 		for _, sl := range ph.Slots {
 			if at := sl.Last(); at != nil && !at.Invoke.End.Norm.IsZero() {
 				said[sl.Agent] = append(said[sl.Agent], at.Invoke.End.Norm)
+				speaks[sl.Agent] = speaks[sl.Agent] || ph.Round > after
 			}
 		}
 	}
 	spoke := 0
 	for _, m := range t.members {
-		if t.paused[m] {
+		if t.paused[m] || !speaks[m] {
 			continue
 		}
 		texts := said[m]

@@ -9,7 +9,10 @@
 // about it, a read-only turn rejects it.
 package policy
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Mode is how much an agent may do without asking.
 type Mode string
@@ -143,17 +146,22 @@ func (o *operation) decide() (outcome, why string) {
 
 // Pick chooses the agent's option for an outcome. What was not offered is never
 // chosen, "once" comes before "always", and among several of a kind the first is
-// taken. There is none for AskFor.
+// taken. An id that also stands for the opposite says neither. There is none for
+// AskFor.
 func Pick(outcome string, offered []Option) (optionID string, ok bool) {
 	if outcome != Allow && outcome != Reject {
 		return "", false
 	}
 	for _, kind := range []string{outcome + "_once", outcome + "_always"} {
 		for _, o := range offered {
-			if o.Kind == kind && o.ID != "" {
+			if o.Kind == kind && o.ID != "" && !ambiguous(outcome, o.ID, offered) {
 				return o.ID, true
 			}
 		}
 	}
 	return "", false
+}
+
+func ambiguous(outcome, id string, offered []Option) bool {
+	return slices.ContainsFunc(offered, func(o Option) bool { return o.ID == id && !strings.HasPrefix(o.Kind, outcome+"_") })
 }

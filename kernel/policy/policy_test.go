@@ -161,6 +161,8 @@ func TestPick(t *testing.T) {
 		{Allow, all, "a"}, {Reject, all, "r"}, {AskFor, all, ""}, {"", all, ""}, {Allow, all[:1], "A"}, {Reject, all[:4], "R"},
 		{Reject, all[:3], ""}, {Allow, all[3:], ""}, {Allow, nil, ""}, {Allow, []Option{{"", "allow_once", ""}}, ""},
 		{"allow_once", all, ""}, {Allow, []Option{{"x", "allow", ""}}, ""},
+		{Allow, []Option{{"y", "allow_once", ""}, {"y", "reject_once", ""}}, ""}, {Reject, []Option{{"y", "allow_once", ""}, {"y", "reject_once", ""}}, ""},
+		{Reject, []Option{{"y", "allow_always", ""}, {"y", "reject_once", ""}, {"n", "reject_always", ""}}, "n"},
 	} {
 		id, ok := Pick(tc.outcome, tc.offered)
 		if id != tc.want || ok != (tc.want != "") {

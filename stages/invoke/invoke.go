@@ -2,6 +2,7 @@ package invoke
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"witan/kernel"
@@ -73,8 +74,14 @@ func (s stage) Run(ctx context.Context, env kernel.Env, d kernel.Delivery) (kern
 		}
 	}
 	if err != nil {
-		if lerr := s.leave(ctx, p, agent, nil); lerr != nil {
+		var left kernel.Reply
+		lerr := s.leave(ctx, p, agent, &left)
+		if lerr != nil {
 			env.Log.Error("folder of a turn not given back", "err", lerr)
+		}
+		var f *kernel.Failure
+		if errors.As(err, &f) && t.Write && (len(left.Changed) > 0 || lerr != nil) {
+			f.Effects = true // whatever the agent told of it
 		}
 		return kernel.Reply{}, err
 	}

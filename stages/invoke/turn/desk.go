@@ -168,10 +168,12 @@ func pick(c policy.Decision, offered []policy.Option) policy.Decision {
 	outcome := policy.Reject
 	if c.Allow {
 		outcome = policy.Allow
-		offered = slices.DeleteFunc(slices.Clone(offered), func(o policy.Option) bool { return o.Kind == "allow_always" })
 	}
 	var ok bool
 	c.Option, ok = policy.Pick(outcome, offered)
+	if c.Allow && slices.ContainsFunc(offered, func(o policy.Option) bool { return o.ID == c.Option && o.Kind == "allow_always" }) {
+		c.Option, ok = "", false
+	}
 	c.Allow = c.Allow && ok
 	return c
 }
