@@ -269,18 +269,19 @@ func (u *UI) shell(gtx C) {
 		fill(gtx.Ops, image.Rect(width-insp, 0, width-insp+hair, height), u.pal.Line)
 	}
 	if wantsInspector && insp == 0 && u.sheet {
-		u.over(gtx, min(gtx.Dp(theme.InspectorWidth), width), true, u.layoutInspector)
+		u.over(gtx, side, min(gtx.Dp(theme.InspectorWidth), width-side), true, u.layoutInspector)
 	}
 	if side == 0 && u.drawer {
-		u.over(gtx, min(gtx.Dp(theme.SidebarWidth), width-gtx.Dp(40)), false, u.layoutSidebar)
+		u.over(gtx, 0, min(gtx.Dp(theme.SidebarWidth), width-gtx.Dp(40)), false, u.layoutSidebar)
 	}
 }
 
-// over lays a panel over the conversation; a press beside it closes it.
-func (u *UI) over(gtx C, width int, right bool, w layout.Widget) {
-	full, x, rest := gtx.Constraints.Max, 0, width
+// over lays a panel over the conversation, which begins at left; a press beside
+// the panel closes it.
+func (u *UI) over(gtx C, left, width int, right bool, w layout.Widget) {
+	full, x, rest := gtx.Constraints.Max, left, left+width
 	if right {
-		x, rest = full.X-width, 0
+		x, rest = full.X-width, left
 	}
 	shade := u.pal.Ink
 	shade.A = 60
@@ -288,7 +289,7 @@ func (u *UI) over(gtx C, width int, right bool, w layout.Widget) {
 		shade = u.pal.Sunken
 		shade.A = 150
 	}
-	at(sized(gtx, full.X-width, full.Y), rest, 0, func(gtx C) D {
+	at(sized(gtx, full.X-width-left, full.Y), rest, 0, func(gtx C) D {
 		return u.press(gtx, "over/close", u.words.CloseSheet, func(gtx C, _ bool) D {
 			fill(gtx.Ops, image.Rectangle{Max: gtx.Constraints.Max}, shade)
 			return D{Size: gtx.Constraints.Max}
