@@ -78,7 +78,7 @@ func (s *Screen) Find(name string) (input.SemanticNode, bool) {
 		byID[n.ID] = n
 	}
 	for _, n := range s.tree {
-		if !named(n, name) {
+		if !named(n, name) || n.Desc.Bounds.Intersect(image.Rectangle{Max: s.Size}).Empty() {
 			continue
 		}
 		for at, ok := n, true; ok; at, ok = byID[at.ParentID] {
@@ -178,6 +178,19 @@ func (s *Screen) Shows(text string) bool {
 		}
 	}
 	return false
+}
+
+// Where is the box of the first text that has a part, as far as it can be seen.
+func (s *Screen) Where(part string) image.Rectangle {
+	s.T.Helper()
+	for _, n := range s.tree {
+		b := n.Desc.Bounds.Intersect(image.Rectangle{Max: s.Size})
+		if strings.Contains(n.Desc.Label, part) && !b.Empty() {
+			return b
+		}
+	}
+	s.T.Fatalf("no text has %q in it: %q", part, s.Texts())
+	return image.Rectangle{}
 }
 
 // Controls lists the buttons and editors with their names.

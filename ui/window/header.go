@@ -217,7 +217,9 @@ func (u *UI) layoutTitle(gtx C) D {
 	title := u.words.NewConversation
 	t := u.thread()
 	if t != nil && t.Conversation.Title != "" {
-		title = t.Conversation.Title
+		title = oneLine(t.Conversation.Title)
+	} else if c, ok := u.state.Conversation(u.route.Conversation); ok && c.Title != "" {
+		title = oneLine(c.Title)
 	}
 	if t == nil || u.title.conv != t.Conversation.ID {
 		return u.press(gtx, "title", title, func(gtx C, _ bool) D { return u.label(gtx, theme.Title, u.pal.Ink, title) }, func() { u.startRename() })
