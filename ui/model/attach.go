@@ -48,7 +48,6 @@ func (s *State) Raw(raw json.RawMessage) (*State, Fit, error) {
 // kept: a snapshot has only summaries of them.
 func (s *State) snapshot(snap snapshot) *State {
 	n := *s
-	t := &Thread{Conversation: snap.Conversation, Epoch: snap.Epoch, Revision: snap.Revision, index: &index{}}
 	for i := range snap.Runs {
 		r := &snap.Runs[i]
 		if s.shows(snap.Conversation.ID) {
@@ -57,7 +56,8 @@ func (s *State) snapshot(snap snapshot) *State {
 			}
 		}
 	}
-	t.Blocks = blocks(snap.Messages, snap.Runs)
+	t := newThread(blocks(snap.Messages, snap.Runs))
+	t.Conversation, t.Epoch, t.Revision = snap.Conversation, snap.Epoch, snap.Revision
 	if s.shows(snap.Conversation.ID) {
 		t.Queue = s.Open.Queue
 	}
@@ -113,10 +113,10 @@ func (t *Thread) line(l Line) *Thread {
 		if l.Type != "run.created" || l.Conversation != t.Conversation.ID {
 			return nil
 		}
-		t, i = t.withBlock(&Block{}), len(t.Blocks)
+		t, i = t.withBlock(&Block{}), t.Blocks()
 	}
-	b := t.Blocks[i].after(l)
-	if b == t.Blocks[i] {
+	b := t.Block(i).after(l)
+	if b == t.Block(i) {
 		return t
 	}
 	return t.replace(i, b)
@@ -134,6 +134,9 @@ func (s *State) follow(l Line) {
 		s.Gates = slices.DeleteFunc(slices.Clone(s.Gates), func(g Gate) bool { return g.ID == l.Gate })
 	case "run.created", "run.finished":
 		r := s.Open.Run(l.Run)
+		if r == nil {
+			return // the line names no run
+		}
 		sum := Run{ID: r.ID, Conversation: r.Conversation, Status: r.Status, Plan: r.Plan, Agents: r.Agents,
 			Permission: r.Permission, Created: r.Created, Finished: r.Finished, Reason: r.Reason, Title: r.Title, Usage: r.Usage}
 		s.Runs = slices.Clone(s.Runs)
@@ -160,7 +163,7 @@ func (e Detail) apply(s *State) *State {
 	if i < 0 {
 		return s
 	}
-	old := s.Open.Blocks[i]
+	old := s.Open.Block(i)
 	b := &Block{Run: &Run{ID: e.Run, Status: old.Run.Status, Title: old.Run.Title, Conversation: old.Run.Conversation,
 		Plan: old.Run.Plan, Agents: old.Run.Agents, Created: old.Run.Created}, Messages: old.Messages}
 	for _, l := range e.Lines {
@@ -188,7 +191,7 @@ func (e Said) apply(s *State) *State {
 	if i < 0 {
 		return s
 	}
-	old := s.Open.Blocks[i]
+	old := s.Open.Block(i)
 	b := &Block{Run: old.Run, Messages: slices.Clone(old.Messages)}
 	for j, m := range b.Messages {
 		if m.Role == "user" {

@@ -1,7 +1,9 @@
 package model
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"time"
 )
 
@@ -80,6 +82,9 @@ type Line struct {
 // left out; only what is no JSON object is an error.
 func Parse(raw json.RawMessage) (Line, error) {
 	var l Line
+	if b := bytes.TrimSpace(raw); len(b) == 0 || b[0] != '{' {
+		return l, errors.New("it does not begin with a brace")
+	}
 	err := json.Unmarshal(raw, &l)
 	if err == nil {
 		return l, nil

@@ -249,8 +249,8 @@ func (a *Attempt) after(l Line) bool {
 		}
 		a.Usage = *l.Usage
 	case "text":
-		if l.Delta == "" {
-			return false
+		if l.Delta == "" || !a.Live() {
+			return false // what is told again of an attempt that ended
 		}
 		a.Text = append(a.Text, l.Delta...) // older states see a shorter slice
 	case "tool":

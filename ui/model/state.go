@@ -161,7 +161,7 @@ func (e Queue) apply(s *State) *State {
 	if !s.shows(e.Conversation) {
 		return s
 	}
-	n, t := *s, *s.Open
-	t.Queue, n.Open = e.Entries, &t
+	n, t := *s, s.Open.clone()
+	t.Queue, n.Open = e.Entries, t
 	return &n
 }

@@ -6,20 +6,22 @@ import (
 	"sync"
 )
 
-// Thread is the conversation that is shown. It must not be copied once it was
-// handed out; reducers make a new one.
+// Thread is the conversation that is shown: blocks in the order in which they
+// began. What happens is mostly about the last one, so it is held apart: a change
+// of it costs the same however long the conversation is.
 type Thread struct {
 	Conversation Conversation
 	Epoch        string
 	Revision     uint64
-	Blocks       []*Block
 	Queue        []Entry
 	Older        bool // there are older messages that were not loaded
 
-	index *index
+	head  []*Block // all but the last
+	last  *Block   // nil: there are none
+	index *index   // of head
 }
 
-// index counts the items before each block.
+// index counts the items before each block of a thread's head.
 type index struct {
 	once  sync.Once
 	start []int
@@ -59,13 +61,47 @@ type Item struct {
 	Notice  *Notice
 }
 
+// newThread returns a thread of blocks.
+func newThread(bs []*Block) *Thread {
+	t := &Thread{index: &index{}}
+	if n := len(bs); n > 0 {
+		t.head, t.last = bs[:n-1], bs[n-1]
+	}
+	return t
+}
+
 // clone returns a copy that may be changed before it is handed out.
 func (t *Thread) clone() *Thread {
-	return &Thread{Conversation: t.Conversation, Epoch: t.Epoch, Revision: t.Revision, Blocks: t.Blocks, Queue: t.Queue, Older: t.Older, index: &index{}}
+	n := *t
+	return &n
+}
+
+// Blocks counts the blocks.
+func (t *Thread) Blocks() int {
+	if t.last == nil {
+		return 0
+	}
+	return len(t.head) + 1
+}
+
+// Block returns a block by its place.
+func (t *Thread) Block(i int) *Block {
+	if i == len(t.head) {
+		return t.last
+	}
+	return t.head[i]
 }
 
 // Len is the number of items.
 func (t *Thread) Len() int {
+	if t.last == nil {
+		return 0
+	}
+	return t.before() + len(t.last.Items())
+}
+
+// before is the number of items of all blocks but the last.
+func (t *Thread) before() int {
 	start := t.starts()
 	return start[len(start)-1]
 }
@@ -73,14 +109,17 @@ func (t *Thread) Len() int {
 // At returns an item by its place.
 func (t *Thread) At(i int) Item {
 	start := t.starts()
+	if n := start[len(start)-1]; i >= n {
+		return t.last.Items()[i-n]
+	}
 	b := sort.SearchInts(start, i+1) - 1
-	return t.Blocks[b].Items()[i-start[b]]
+	return t.head[b].Items()[i-start[b]]
 }
 
 func (t *Thread) starts() []int {
 	t.index.once.Do(func() {
-		start := make([]int, len(t.Blocks)+1)
-		for i, b := range t.Blocks {
+		start := make([]int, len(t.head)+1)
+		for i, b := range t.head {
 			start[i+1] = start[i] + len(b.Items())
 		}
 		t.index.start = start
@@ -91,16 +130,16 @@ func (t *Thread) starts() []int {
 // Run returns a run of the thread, or nil.
 func (t *Thread) Run(id string) *Run {
 	if i := t.block(id); i >= 0 {
-		return t.Blocks[i].Run
+		return t.Block(i).Run
 	}
 	return nil
 }
 
 // Last is the newest run, or nil.
 func (t *Thread) Last() *Run {
-	for i := len(t.Blocks) - 1; i >= 0; i-- {
-		if t.Blocks[i].Run != nil {
-			return t.Blocks[i].Run
+	for i := t.Blocks() - 1; i >= 0; i-- {
+		if r := t.Block(i).Run; r != nil {
+			return r
 		}
 	}
 	return nil
@@ -108,8 +147,8 @@ func (t *Thread) Last() *Run {
 
 // block finds the block of a run, -1 if there is none. New runs are at the end.
 func (t *Thread) block(run string) int {
-	for i := len(t.Blocks) - 1; i >= 0; i-- {
-		if r := t.Blocks[i].Run; r != nil && r.ID == run {
+	for i := t.Blocks() - 1; i >= 0; i-- {
+		if r := t.Block(i).Run; r != nil && r.ID == run {
 			return i
 		}
 	}
@@ -119,15 +158,23 @@ func (t *Thread) block(run string) int {
 // replace returns a thread with another block at a place.
 func (t *Thread) replace(i int, b *Block) *Thread {
 	n := t.clone()
-	n.Blocks = slices.Clone(t.Blocks)
-	n.Blocks[i] = b
+	if i == len(t.head) {
+		n.last = b
+		return n
+	}
+	n.head, n.index = slices.Clone(t.head), &index{}
+	n.head[i] = b
 	return n
 }
 
-// withBlock returns a thread with one block more at its end.
+// withBlock returns a thread with one block more at its end. The room behind the
+// head is shared with older threads, which do not see that far.
 func (t *Thread) withBlock(b *Block) *Thread {
 	n := t.clone()
-	n.Blocks = append(slices.Clip(t.Blocks), b)
+	if t.last != nil {
+		n.head, n.index = append(t.head, t.last), &index{}
+	}
+	n.last = b
 	return n
 }
 

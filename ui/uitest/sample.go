@@ -296,3 +296,30 @@ func Packs() map[string]string {
 
 // Clock always says Now.
 func Clock() time.Time { return Now }
+
+// Long is the snapshot of a conversation with n messages, two to a run, every
+// other of them in Markdown.
+func Long(n int) json.RawMessage {
+	var b strings.Builder
+	b.WriteString(`{"type":"snapshot","epoch":"e","revision":1,"conversation":{"conversation":"conv_long","title":"Long","plan":"direct"},"runs":[],"messages":[`)
+	body, err := json.Marshal(Markdown)
+	if err != nil {
+		panic(err) // a fault of the sample
+	}
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if i%2 == 0 {
+			fmt.Fprintf(&b, `{"message":"m%d","role":"user","run":"r%d","turn_seq":%d,"text":"Question %d?"}`, i, i/2, i, i)
+			continue
+		}
+		text := fmt.Sprintf(`"Answer %d in one line."`, i)
+		if i%4 == 1 {
+			text = string(body)
+		}
+		fmt.Fprintf(&b, `{"message":"m%d","role":"agent","agent":"codex","run":"r%d","turn_seq":%d,"status":"completed","text":%s}`, i, i/2, i, text)
+	}
+	b.WriteString(`]}`)
+	return json.RawMessage(b.String())
+}

@@ -28,8 +28,8 @@ type body struct {
 	ops   op.Ops // what was drawn, replayed while nothing changes
 	call  op.CallOp
 	drawn bool
-	used  int // frame in which it was last asked for
-
+	used  int    // frame in which it was last asked for
+	label string // what it says, for readers of the window
 }
 
 // placed is a block with its place.
@@ -117,7 +117,14 @@ func (u *UI) reflow(gtx C, b *body, src string, width int) {
 			b.paras = append(b.paras, placedPara{p.rect.Min.Add(q.pos), q.para})
 		}
 	}
+	b.label = b.words()
+	if len(b.label) > maxLabel {
+		b.label = strings.ToValidUTF8(b.label[:maxLabel], "") + "…"
+	}
 }
+
+// maxLabel bounds what a reader of the window is told of one message.
+const maxLabel = 8 << 10
 
 // blockGap is the room between two blocks.
 func blockGap(before, after markdown.Block) unit.Dp {

@@ -124,6 +124,9 @@ func (u *UI) send(c *convView) {
 	if c.picked {
 		a.Agents = slices.Clone(c.agents)
 	}
+	if a.Conversation == "" {
+		a.Workspace = strings.TrimSpace(u.folder.Text())
+	}
 	if t := u.thread(); t != nil {
 		a.Workspace = t.Conversation.Workspace
 		if r := t.Last(); r != nil && r.Active() {
@@ -142,6 +145,7 @@ func (u *UI) composerBox(gtx C, c *convView) D {
 	plan, members := u.planOf(c), u.members(c)
 	call, d := measured(in, func(gtx C) D {
 		return column(gtx, 10,
+			func(gtx C) D { return u.folderRow(gtx) },
 			func(gtx C) D { return u.queueRow(gtx) },
 			func(gtx C) D {
 				gtx.Constraints.Max.Y = gtx.Sp(theme.Body.Line) * 12
@@ -170,6 +174,31 @@ func (u *UI) composerHint(plan string, members []string) string {
 		return fmt.Sprintf(u.words.MessageOne, u.state.Agent(members[0]).Name)
 	}
 	return fmt.Sprintf(u.words.MessageMany, fmt.Sprint(len(members)))
+}
+
+// folderRow is where a new conversation will work.
+func (u *UI) folderRow(gtx C) D {
+	if u.route.Conversation != "" {
+		return D{}
+	}
+	if u.inFolder {
+		u.inFolder = false
+		gtx.Execute(key.FocusCmd{Tag: &u.folder})
+	}
+	for {
+		if _, ok := u.folder.Update(gtx); !ok {
+			break
+		}
+	}
+	d := at(gtx, 0, gtx.Dp(1), func(gtx C) D { return u.label(gtx, theme.Meta, u.pal.Third, u.words.Folder) })
+	x := d.Size.X + gtx.Dp(10)
+	e := at(loose(gtx, gtx.Constraints.Max.X-x, gtx.Dp(24)), x, 0, func(gtx C) D {
+		gtx.Constraints.Min.X = gtx.Constraints.Max.X
+		return u.editor(gtx, &u.folder, theme.Code12, u.words.ChooseFolderLabel)
+	})
+	y := e.Size.Y + gtx.Dp(8)
+	fill(gtx.Ops, image.Rect(0, y, gtx.Constraints.Max.X, y+max(gtx.Dp(1), 1)), u.pal.Line)
+	return D{Size: image.Pt(gtx.Constraints.Max.X, y+1)}
 }
 
 // queueRow says how many messages wait.

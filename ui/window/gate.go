@@ -35,13 +35,14 @@ func (u *UI) firstGate() *model.Gate {
 	if t == nil {
 		return nil
 	}
-	for _, b := range t.Blocks {
-		if b.Run == nil {
+	for i := range t.Blocks() {
+		r := t.Block(i).Run
+		if r == nil {
 			continue
 		}
-		for i := range b.Run.Gates {
-			if b.Run.Gates[i].Open() {
-				return &b.Run.Gates[i]
+		for i := range r.Gates {
+			if r.Gates[i].Open() {
+				return &r.Gates[i]
 			}
 		}
 	}

@@ -35,7 +35,12 @@ func (u *UI) layoutMiddle(gtx C) D {
 	fill(gtx.Ops, image.Rect(0, head-hair, size.X, head), u.pal.Line)
 	y := head
 	if u.state.Trouble != "" {
-		y += at(loose(gtx, size.X, size.Y), 0, y, u.banner).Size.Y
+		y += at(loose(gtx, size.X, size.Y), 0, y, func(gtx C) D { return u.banner(gtx, fmt.Sprintf(u.words.Unreachable, u.state.Trouble), nil) }).Size.Y
+	}
+	if u.failed != "" {
+		y += at(loose(gtx, size.X, size.Y), 0, y, func(gtx C) D {
+			return u.banner(gtx, fmt.Sprintf(u.words.Failed, u.failed), func() { u.failed = "" })
+		}).Size.Y
 	}
 	at(sized(gtx, size.X, size.Y-y), 0, y, func(gtx C) D {
 		switch u.route.Page {
@@ -51,16 +56,26 @@ func (u *UI) layoutMiddle(gtx C) D {
 	return D{Size: size}
 }
 
-// banner says that the host is away.
-func (u *UI) banner(gtx C) D {
+// banner says what is wrong, over the whole width; with done it can be put away.
+func (u *UI) banner(gtx C, what string, done func()) D {
 	call, d := measured(gtx, func(gtx C) D {
 		return padded(gtx, 8, 20, 8, 20, func(gtx C) D {
-			return u.paragraph(gtx, theme.Control, u.pal.Bad, fmt.Sprintf(u.words.Unreachable, u.state.Trouble))
+			if done == nil {
+				return u.paragraph(gtx, theme.Control, u.pal.Bad, what)
+			}
+			full := gtx.Constraints.Max.X
+			call, b := measured(gtx, func(gtx C) D { return u.button(gtx, "dismiss", u.words.Dismiss, lookPill, done) })
+			e := u.paragraph(loose(gtx, full-b.Size.X-gtx.Dp(12), gtx.Constraints.Max.Y), theme.Control, u.pal.Bad, what)
+			t := op.Offset(image.Pt(full-b.Size.X, 0)).Push(gtx.Ops)
+			call.Add(gtx.Ops)
+			t.Pop()
+			return D{Size: image.Pt(full, max(b.Size.Y, e.Size.Y))}
 		})
 	})
-	fill(gtx.Ops, image.Rect(0, 0, gtx.Constraints.Max.X, d.Size.Y), u.pal.BadSoft)
+	size := image.Pt(gtx.Constraints.Max.X, d.Size.Y)
+	fill(gtx.Ops, image.Rectangle{Max: size}, u.pal.BadSoft)
 	call.Add(gtx.Ops)
-	return D{Size: image.Pt(gtx.Constraints.Max.X, d.Size.Y)}
+	return D{Size: size}
 }
 
 func (u *UI) layoutHeader(gtx C) D {
@@ -217,7 +232,9 @@ func (u *UI) layoutTitle(gtx C) D {
 	title := u.words.NewConversation
 	t := u.thread()
 	if t != nil && t.Conversation.Title != "" {
-		title = t.Conversation.Title
+		title = oneLine(t.Conversation.Title)
+	} else if c, ok := u.state.Conversation(u.route.Conversation); ok && c.Title != "" {
+		title = oneLine(c.Title)
 	}
 	if t == nil || u.title.conv != t.Conversation.ID {
 		return u.press(gtx, "title", title, func(gtx C, _ bool) D { return u.label(gtx, theme.Title, u.pal.Ink, title) }, func() { u.startRename() })

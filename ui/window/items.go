@@ -3,6 +3,7 @@ package window
 import (
 	"fmt"
 	"image"
+	"time"
 
 	"gioui.org/op"
 
@@ -187,6 +188,9 @@ func (u *UI) layoutAgent(gtx C, c *convView, i model.Item) D {
 	u.avatar(gtx, id, true)
 	x, y := gtx.Dp(40), 0
 	meta, bad := u.agentMeta(i)
+	if i.Attempt != nil && i.Attempt.Status == "working" {
+		gtx.Execute(op.InvalidateCmd{At: gtx.Now.Add(time.Second)}) // its clock
+	}
 	folded := u.folded[i.Key]
 	at(loose(gtx, width-x-gtx.Dp(64), gtx.Dp(22)), x, 0, func(gtx C) D {
 		return u.press(gtx, "fold/"+i.Key, u.foldWord(folded)+" "+id, func(gtx C, _ bool) D { return u.nameLine(gtx, id, meta, bad) }, func() {

@@ -3,6 +3,7 @@ package window
 import (
 	"image"
 	"image/color"
+	"strings"
 
 	"gioui.org/f32"
 	"gioui.org/io/event"
@@ -15,6 +16,7 @@ import (
 	"gioui.org/unit"
 	"gioui.org/widget"
 
+	"witan/kernel/plaintext"
 	"witan/ui/theme"
 )
 
@@ -90,9 +92,10 @@ func measured(gtx C, w layout.Widget) (op.CallOp, D) {
 	return m.Stop(), d
 }
 
-// label draws one line of text, cut with an ellipsis at the width there is. Its
+// label draws one line of text without what could deceive, cut with an ellipsis at the width there is. Its
 // height is the line height of the style.
 func (u *UI) label(gtx C, st theme.Style, c color.NRGBA, s string) D {
+	s = plaintext.Clean(head(s, maxLine))
 	h := gtx.Sp(st.Line)
 	gtx.Constraints = layout.Constraints{Max: image.Pt(gtx.Constraints.Max.X, h*2)}
 	call, d := measured(gtx, func(gtx C) D {
@@ -103,9 +106,24 @@ func (u *UI) label(gtx C, st theme.Style, c color.NRGBA, s string) D {
 	return D{Size: image.Pt(d.Size.X, h)}
 }
 
+// What is shown of one line and of one paragraph at most: shaping takes time with
+// the length, also of what is out of sight.
+const (
+	maxLine      = 512
+	maxParagraph = 16 << 10
+)
+
+// head is the beginning of a text, at most n bytes.
+func head(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}
+
 // paragraph draws text on as many lines as it needs.
 func (u *UI) paragraph(gtx C, st theme.Style, c color.NRGBA, s string) D {
-	return widget.Label{LineHeight: st.Line, LineHeightScale: 1}.Layout(gtx, u.shaper, u.pal.Font(st), st.Size, s, u.ink(gtx, c))
+	return widget.Label{LineHeight: st.Line, LineHeightScale: 1}.Layout(gtx, u.shaper, u.pal.Font(st), st.Size, flat(plaintext.Clean(head(s, maxParagraph))), u.ink(gtx, c))
 }
 
 // width measures one line of text.
@@ -143,17 +161,13 @@ func (u *UI) press(gtx C, id, name string, w func(gtx C, hot bool) D, do func())
 		}
 	}
 	return b.Layout(gtx, func(gtx C) D {
-		call, d := measured(gtx, func(gtx C) D { return w(gtx, b.Hovered()) })
-		area := clip.Rect{Max: d.Size}.Push(gtx.Ops)
-		semantic.DescriptionOp(name).Add(gtx.Ops)
-		if gtx.Focused(b) {
-			box(gtx.Ops, image.Rectangle{Max: d.Size}.Inset(-1), gtx.Dp(theme.RadiusRow), u.pal.Panel, u.pal.Accent)
-		}
-		call.Add(gtx.Ops)
+		// Without a clip of their own these belong to the button's area.
+		semantic.Button.Add(gtx.Ops)
+		semantic.DescriptionOp(plaintext.Clean(head(name, maxLine))).Add(gtx.Ops)
+		d := w(gtx, b.Hovered())
 		if gtx.Focused(b) {
 			u.ring(gtx, d.Size)
 		}
-		area.Pop()
 		return d
 	})
 }

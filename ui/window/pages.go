@@ -3,6 +3,7 @@ package window
 import (
 	"fmt"
 	"image"
+	"strings"
 
 	"gioui.org/layout"
 	"gioui.org/op"
@@ -48,7 +49,10 @@ func (u *UI) layoutWelcome(gtx C) D {
 				return u.button(gtx, "start", u.words.StartConversation, lookPlain, u.newConversation)
 			},
 			func(gtx C) D {
-				return u.button(gtx, "folder", u.words.ChooseFolder, lookPlain, func() { u.askFolder(false) })
+				return u.button(gtx, "folder", u.words.ChooseFolder, lookPlain, func() {
+					u.newConversation()
+					u.inFolder = true
+				})
 			},
 			func(gtx C) D {
 				return u.button(gtx, "check", u.words.Check, lookPlain, func() { u.do(model.CheckAgents{}) })
@@ -57,14 +61,19 @@ func (u *UI) layoutWelcome(gtx C) D {
 	return u.pageColumn(gtx, ws...)
 }
 
-// sampleCouncil asks for a folder, in which the built-in agents hold a council.
-func (u *UI) sampleCouncil() { u.askFolder(true) }
-
-func (u *UI) askFolder(sample bool) {
-	if u.hooks.Folder != nil {
-		u.hooks.Folder("", sample)
+// sampleCouncil lets the built-in agents look at the folder.
+func (u *UI) sampleCouncil() {
+	a := model.Submit{Workspace: strings.TrimSpace(u.folder.Text()), Text: u.words.SampleTask, Plan: "council", Permission: "read-only"}
+	for _, m := range u.state.Agents {
+		if m.Ready() && builtIn(m) {
+			a.Agents = append(a.Agents, m.ID)
+		}
 	}
+	u.do(a)
 }
+
+// builtIn agents are part of the program.
+func builtIn(a model.Agent) bool { return a.Protocol == "builtin" }
 
 func (u *UI) agentRow(gtx C, a model.Agent) D {
 	width, h := gtx.Constraints.Max.X, gtx.Dp(66)
@@ -86,7 +95,7 @@ func (u *UI) agentRow(gtx C, a model.Agent) D {
 	room := width - x - w - gtx.Dp(20)
 	at(loose(gtx, room, h), x, gtx.Dp(12), func(gtx C) D { return u.label(gtx, theme.Name, u.pal.Ink, a.Name) })
 	proto := a.Protocol
-	if proto == "builtin" || proto == "built-in" {
+	if builtIn(a) {
 		proto = u.words.BuiltIn
 	}
 	meta := dots(a.Version, proto)

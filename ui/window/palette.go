@@ -23,7 +23,6 @@ type palette struct {
 	query        widget.Editor
 	list         widget.List
 	at           int
-	asked        string // the query that the choice is for
 }
 
 func (p *palette) init() {

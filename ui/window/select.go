@@ -9,6 +9,7 @@ import (
 	"gioui.org/io/event"
 	"gioui.org/io/key"
 	"gioui.org/io/pointer"
+	"gioui.org/io/semantic"
 	"gioui.org/op/clip"
 
 	"witan/ui/model"
@@ -30,6 +31,7 @@ func (u *UI) selectable(gtx C, c *convView, b *body, x, y int) D {
 		}
 	}
 	area := clip.Rect{Max: b.size}.Push(gtx.Ops)
+	semantic.LabelOp(b.label).Add(gtx.Ops)
 	pointer.CursorText.Add(gtx.Ops)
 	event.Op(gtx.Ops, b)
 	if c.sel.on {

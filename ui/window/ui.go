@@ -23,10 +23,9 @@ import (
 type Hooks struct {
 	Do       func(model.Action) // carry out an action
 	Open     func(conversation string)
-	Fetch    func(hash string)                 // load a pack; its text comes with SetPack
-	Settings func(theme, lang string)          // the person chose these
-	Draft    func(conversation, text string)   // a draft changed
-	Folder   func(current string, sample bool) // ask for a folder
+	Fetch    func(hash string)               // load a pack; its text comes with SetPack
+	Settings func(theme, lang string)        // the person chose these
+	Draft    func(conversation, text string) // a draft changed
 }
 
 // UI is the window's content. It belongs to the goroutine that lays it out.
@@ -51,15 +50,17 @@ type UI struct {
 	packs   map[string]string
 	changed bool // the model changed since the last frame
 
-	search    widget.Editor
 	sideList  widget.List
 	convs     map[string]*convView
 	inspector [4]widget.List
 	page      widget.List
 	palette   palette
 	title     titleEditor
-	sheet     bool // the inspector lies over the conversation
-	drawer    bool // the sidebar lies over the conversation
+	folder    widget.Editor // where a new conversation works
+	inFolder  bool          // the keyboard goes there next
+	failed    string        // why the last action did not work
+	sheet     bool          // the inspector lies over the conversation
+	drawer    bool          // the sidebar lies over the conversation
 	noSide    bool
 	noInspect bool
 	size      image.Point
@@ -71,6 +72,7 @@ type UI struct {
 type Options struct {
 	Theme, Lang string // light, dark; a language tag
 	Shaper      *text.Shaper
+	Folder      string // where a new conversation works
 	Now         func() time.Time
 	Zone        *time.Location
 	Hooks       Hooks
@@ -90,7 +92,8 @@ func New(o Options) *UI {
 		u.shaper = theme.NewShaper(false)
 	}
 	u.bodies.init()
-	u.search.SingleLine, u.search.Submit = true, true
+	u.folder.SingleLine = true
+	u.folder.SetText(o.Folder)
 	u.sideList.Axis, u.page.Axis = layout.Vertical, layout.Vertical
 	for i := range u.inspector {
 		u.inspector[i].Axis = layout.Vertical
@@ -137,6 +140,9 @@ func (u *UI) SetState(s *model.State) {
 
 // State is what is shown.
 func (u *UI) State() *model.State { return u.state }
+
+// SetFailed says why an action did not work, until the person puts it away.
+func (u *UI) SetFailed(why string) { u.failed = why }
 
 // SetPack gives the text of a pack that Fetch asked for.
 func (u *UI) SetPack(hash, text string) { u.packs[hash] = text }
@@ -269,18 +275,19 @@ func (u *UI) shell(gtx C) {
 		fill(gtx.Ops, image.Rect(width-insp, 0, width-insp+hair, height), u.pal.Line)
 	}
 	if wantsInspector && insp == 0 && u.sheet {
-		u.over(gtx, min(gtx.Dp(theme.InspectorWidth), width), true, u.layoutInspector)
+		u.over(gtx, side, min(gtx.Dp(theme.InspectorWidth), width-side), true, u.layoutInspector)
 	}
 	if side == 0 && u.drawer {
-		u.over(gtx, min(gtx.Dp(theme.SidebarWidth), width-gtx.Dp(40)), false, u.layoutSidebar)
+		u.over(gtx, 0, min(gtx.Dp(theme.SidebarWidth), width-gtx.Dp(40)), false, u.layoutSidebar)
 	}
 }
 
-// over lays a panel over the conversation; a press beside it closes it.
-func (u *UI) over(gtx C, width int, right bool, w layout.Widget) {
-	full, x, rest := gtx.Constraints.Max, 0, width
+// over lays a panel over the conversation, which begins at left; a press beside
+// the panel closes it.
+func (u *UI) over(gtx C, left, width int, right bool, w layout.Widget) {
+	full, x, rest := gtx.Constraints.Max, left, left+width
 	if right {
-		x, rest = full.X-width, 0
+		x, rest = full.X-width, left
 	}
 	shade := u.pal.Ink
 	shade.A = 60
@@ -288,7 +295,7 @@ func (u *UI) over(gtx C, width int, right bool, w layout.Widget) {
 		shade = u.pal.Sunken
 		shade.A = 150
 	}
-	at(sized(gtx, full.X-width, full.Y), rest, 0, func(gtx C) D {
+	at(sized(gtx, full.X-width-left, full.Y), rest, 0, func(gtx C) D {
 		return u.press(gtx, "over/close", u.words.CloseSheet, func(gtx C, _ bool) D {
 			fill(gtx.Ops, image.Rectangle{Max: gtx.Constraints.Max}, shade)
 			return D{Size: gtx.Constraints.Max}
