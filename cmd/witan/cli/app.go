@@ -96,7 +96,7 @@ func (a *app) root() *cobra.Command {
 			if len(args) > 0 {
 				return a.unknown(c, args[0])
 			}
-			return a.bare()
+			return a.bare(c.Context())
 		},
 	}
 	c.CompletionOptions.HiddenDefaultCmd = true
@@ -116,7 +116,7 @@ func (a *app) root() *cobra.Command {
 
 // later are the commands of the contract that this version does not have.
 var later = []string{"delete", "gates", "answer", "skills", "knowledge", "mcp", "secrets", "search", "adopt", "export",
-	"import", "verify", "replay", "experiment", "worker", "acp", "ui", "bug-report"}
+	"import", "verify", "replay", "experiment", "worker", "acp", "bug-report"}
 
 func (a *app) unknown(root *cobra.Command, name string) error {
 	for _, l := range later {
@@ -133,9 +133,13 @@ func (a *app) unknown(root *cobra.Command, name string) error {
 	return usage("unknown command %q", fmt.Sprintf("did you mean %q? see witan help", nearest(name, known)), name)
 }
 
-// bare is `witan` alone.
-func (a *app) bare() error {
-	fmt.Fprint(a.out, `witan has no window in this version. In the terminal:
+// bare is `witan` alone: the window where there is a display, else how to use the
+// terminal.
+func (a *app) bare(ctx context.Context) error {
+	if display() {
+		return a.window(ctx, uiFlags{})
+	}
+	fmt.Fprint(a.out, `There is no display for a window, or no window in this build. In the terminal:
 
   witan run "Say what this project does and what is wrong with it"
       work on a task with the built-in agents, in the current folder
