@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"time"
 
 	"witan/ui/model"
@@ -66,8 +67,8 @@ func (s *Session) follow(ctx context.Context, conv string) {
 	}
 }
 
-// attach makes one call. After the snapshot it asks for the lines of the runs that
-// the snapshot has only summaries of: of the newest, and of those at work.
+// attach makes one call. After the snapshot, which has only summaries of runs, and
+// before the next line it reads what has to be known of them.
 func (s *Session) attach(ctx context.Context, a *attachment) error {
 	first := true
 	return s.src.Attach(ctx, a.conv, func(raw json.RawMessage) error {
@@ -76,7 +77,11 @@ func (s *Session) attach(ctx context.Context, a *attachment) error {
 		}
 		if first {
 			first = false
-			s.details(ctx, raw)
+			for d, err := range details(ctx, s.src, raw) {
+				if err == nil {
+					s.post(d)
+				}
+			}
 			s.post(model.Looked{Conversation: a.conv, At: time.Now()})
 			s.queue(ctx, a.conv)
 		}
@@ -84,30 +89,38 @@ func (s *Session) attach(ctx context.Context, a *attachment) error {
 	})
 }
 
-// details reads the lines of runs. It is called before the next line of the
-// attachment is taken, so that those come after what was read here.
-func (s *Session) details(ctx context.Context, raw json.RawMessage) {
-	var snap struct {
-		Runs []model.Run `json:"runs"`
-	}
-	if json.Unmarshal(raw, &snap) != nil {
-		return
-	}
-	for i := range snap.Runs {
-		r := &snap.Runs[i]
-		if !r.Active() && r.Status != "waiting" && i < len(snap.Runs)-1 {
-			continue
+// details gives the lines of the runs of a snapshot that have to be known: of the
+// newest, and of those at work.
+func details(ctx context.Context, src model.Source, snapshot json.RawMessage) iter.Seq2[model.Detail, error] {
+	return func(yield func(model.Detail, error) bool) {
+		var snap struct {
+			Runs []model.Run `json:"runs"`
 		}
-		d := model.Detail{Run: r.ID}
-		err := s.src.Detail(ctx, r.ID, func(raw json.RawMessage) error {
-			l, err := model.Parse(raw)
-			if err == nil {
-				d.Lines = append(d.Lines, l)
+		if err := json.Unmarshal(snapshot, &snap); err != nil {
+			yield(model.Detail{}, err)
+			return
+		}
+		newest := 0
+		for i, r := range snap.Runs {
+			if r.Created.After(snap.Runs[newest].Created) {
+				newest = i
 			}
-			return ctx.Err()
-		})
-		if err == nil {
-			s.post(d)
+		}
+		for i := range snap.Runs {
+			r := &snap.Runs[i]
+			if i != newest && !r.Active() && r.Status != "waiting" {
+				continue
+			}
+			d := model.Detail{Run: r.ID}
+			err := src.Detail(ctx, r.ID, func(raw json.RawMessage) error {
+				if l, err := model.Parse(raw); err == nil {
+					d.Lines = append(d.Lines, l)
+				}
+				return ctx.Err()
+			})
+			if !yield(d, err) {
+				return
+			}
 		}
 	}
 }

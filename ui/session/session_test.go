@@ -173,3 +173,19 @@ func TestDoAndNotes(t *testing.T) {
 		}
 	})
 }
+
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	f := uitest.NewFake()
+	st, err := session.Load(t.Context(), f, "/home/ada", "")
+	if err != nil || len(st.Agents) != 5 || st.Open != nil {
+		t.Errorf("%+v, %v", st, err)
+	}
+	if st, err = session.Load(t.Context(), f, "/home/ada", uitest.Gated); err != nil || st.Open == nil || st.Open.Conversation.ID != uitest.Gated {
+		t.Errorf("%+v, %v", st, err)
+	}
+	f.SetFail(func(string) error { return errors.New("gone") })
+	if _, err = session.Load(t.Context(), f, "", uitest.Gated); err == nil {
+		t.Error("a host that is gone is no error")
+	}
+}

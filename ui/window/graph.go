@@ -125,6 +125,8 @@ func itemState(r *model.Run, it model.WorkItem) cellState {
 			state = cellDone
 		case a.Live():
 			state = cellNow
+		case a.Status == "partial":
+			state = cellAsks
 		default:
 			state = cellBad
 		}
@@ -141,6 +143,8 @@ func (u *UI) graphNode(gtx C, r *model.Run, it model.WorkItem, box2 image.Rectan
 		inside, word = u.pal.OkSoft, text.Word(u.words.Statuses, "done")
 	case cellNow:
 		inside, word = u.pal.AccentSoft, text.Word(u.words.Statuses, "working")
+	case cellAsks:
+		inside, word = u.pal.WarnSoft, text.Word(u.words.Statuses, "partial")
 	case cellBad:
 		inside, word = u.pal.BadSoft, text.Word(u.words.Statuses, "failed")
 	}

@@ -1,6 +1,7 @@
 package window
 
 import (
+	"encoding/json"
 	"fmt"
 	"image"
 	"strings"
@@ -71,11 +72,7 @@ func (u *UI) findingBody(gtx C, r *model.Run, f model.Finding) D {
 // evidenceBox shows what an evidence says, and its text once it was fetched.
 func (u *UI) evidenceBox(gtx C, e model.Proof) D {
 	head := fmt.Sprintf(u.words.EvidenceIs, short(e.Hash))
-	src, ok := u.packs[e.Hash]
-	if !ok && e.Hash != "" && u.hooks.Fetch != nil {
-		u.packs[e.Hash] = ""
-		u.hooks.Fetch(e.Hash)
-	}
+	src, _ := u.pack(e.Hash)
 	return column(gtx, 4,
 		func(gtx C) D {
 			return u.label(gtx, theme.Label, u.pal.Third, dots(head, e.Kind, text.Word(u.words.Levels, e.Level)))
@@ -212,14 +209,20 @@ func (u *UI) proofs(gtx C, ps []model.Proof) D {
 	return column(gtx, 10, ws...)
 }
 
-// packBox shows the text of a pack.
-func (u *UI) packBox(gtx C, hash string) D {
+// pack is the text of a pack, once it is there; it is asked for once.
+func (u *UI) pack(hash string) (string, bool) {
 	src, ok := u.packs[hash]
-	if !ok && u.hooks.Fetch != nil {
+	if !ok && hash != "" && u.hooks.Fetch != nil {
 		u.packs[hash] = ""
 		u.hooks.Fetch(hash)
 	}
-	if src == "" {
+	return src, src != ""
+}
+
+// packBox shows the text of a pack.
+func (u *UI) packBox(gtx C, hash string) D {
+	src, ok := u.pack(hash)
+	if !ok {
 		return u.label(gtx, theme.Meta, u.pal.Third, u.words.Loading)
 	}
 	return u.codeBox(gtx, firstLines(src, 60), "text")
@@ -270,7 +273,28 @@ func (u *UI) deliveryCard(a *model.Attempt, s model.StageEnd) card {
 				if !u.folded[key] {
 					return D{}
 				}
-				return u.packBox(gtx, s.Out)
+				return u.delivery(gtx, s.Out)
 			})
 	}}
+}
+
+// delivery shows what an agent was given: how its session began, and the very text.
+func (u *UI) delivery(gtx C, hash string) D {
+	var d struct {
+		Prompt, Fingerprint, Session string
+		Bytes                        int
+	}
+	src, ok := u.pack(hash)
+	if !ok {
+		return u.label(gtx, theme.Meta, u.pal.Third, u.words.Loading)
+	}
+	if json.Unmarshal([]byte(src), &d) != nil || d.Prompt == "" {
+		return u.packBox(gtx, hash)
+	}
+	return column(gtx, 6,
+		func(gtx C) D {
+			session := fmt.Sprintf("%s: %s", u.words.SessionIs, text.Word(u.words.Sessions, d.Session))
+			return u.label(gtx, theme.Label, u.pal.Third, dots(session, bytesOf(d.Bytes), short(d.Fingerprint)))
+		},
+		func(gtx C) D { return u.packBox(gtx, d.Prompt) })
 }

@@ -97,7 +97,7 @@ func (a *app) root() *cobra.Command {
 			if len(args) > 0 {
 				return a.unknown(c, args[0])
 			}
-			return a.bare()
+			return a.bare(c.Context())
 		},
 	}
 	c.CompletionOptions.HiddenDefaultCmd = true
@@ -112,7 +112,7 @@ func (a *app) root() *cobra.Command {
 	})
 	c.AddCommand(a.commands()...)
 	c.AddCommand(laterCmds("delete", "skills", "knowledge", "mcp", "secrets", "search", "export", "import", "verify",
-		"replay", "experiment", "worker", "acp", "ui", "bug-report")...)
+		"replay", "experiment", "worker", "acp", "bug-report")...)
 	c.SetHelpCommand(a.helpCmd())
 	help := c.HelpFunc()
 	c.SetHelpFunc(func(c *cobra.Command, args []string) {
@@ -136,9 +136,13 @@ func (a *app) unknown(root *cobra.Command, name string) error {
 	return usage("unknown command %q", next, name)
 }
 
-// bare is `witan` alone.
-func (a *app) bare() error {
-	fmt.Fprint(a.people(), `witan has no window in this version. In the terminal:
+// bare is `witan` alone: the window where there is a display, else how to use the
+// terminal.
+func (a *app) bare(ctx context.Context) error {
+	if display() {
+		return a.window(ctx, uiFlags{})
+	}
+	fmt.Fprint(a.people(), `There is no display for a window, or no window in this build. In the terminal:
 
   witan run "Say what this project does and what is wrong with it"
       work on a task with the built-in agents, in the current folder

@@ -26,7 +26,7 @@ func (a *app) commands() []*cobra.Command {
 		a.conversationsCmd(), a.showCmd(), a.renameCmd(), a.archiveCmd(), a.queueCmd(),
 		a.agentsCmd(), a.outcomesCmd(), a.adoptCmd(), a.ledgerCmd(), a.packCmd(), a.stageCmd(), a.pipelineCmd(),
 		a.checkCmd(), a.backupCmd(), a.restoreCmd(), a.compactCmd(),
-		a.councilToolsCmd(), a.serveCmd(), a.attachCmd(), a.doctorCmd(), a.versionCmd(), a.completionCmd(), a.manCmd(),
+		a.councilToolsCmd(), a.serveCmd(), a.attachCmd(), a.uiCmd(), a.doctorCmd(), a.versionCmd(), a.completionCmd(), a.manCmd(),
 	}
 }
 
