@@ -30,11 +30,9 @@ test: lint
 # The tests alone; make race PKG=./bus/... tests a part.
 PKG ?= ./...
 race: need-go
-	.ci/window
 	.ci/gotest $(GOTEST) $(PKG)
 
 lint: need-go
-	.ci/window
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | grep -v /testdata/ | xargs -r gofmt -l); \
 	if [ -n "$$unformatted" ]; then echo "Run gofmt -w on: $$unformatted" >&2; exit 1; fi
 	go vet ./...
