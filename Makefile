@@ -12,13 +12,26 @@ BENCH    ?= .
 # Two packages at a time: the tests start hosts and agents of their own.
 GOTEST   := -p 2 -timeout 15m
 
-.PHONY: build run demo test race fuzz bench e2e lint clean need-go
+.PHONY: build screenshots run demo test race fuzz bench e2e lint clean need-go
 
+# With the window where it can be built, else for the terminal only.
 build: need-go
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/witan ./cmd/witan
+	@if .ci/need-window; then \
+		CGO_ENABLED=1 go build -trimpath -tags novulkan -ldflags '$(LDFLAGS)' -o bin/witan ./cmd/witan; \
+	else \
+		echo "Building for the terminal only."; \
+		CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/witan ./cmd/witan; \
+	fi
 
+# Pictures of each place of the window, in SHOTS=DIR.
+screenshots: need-go
+	@.ci/need-window
+	WITAN_SHOTS=$(abspath $(or $(SHOTS),bin/screenshots)) go test -count 1 -run Routes ./ui/shot
+
+# The window where there is a display, else a run in the terminal.
 run: build
-	./bin/witan run -C . "Map this project, inspect it and run its tests"
+	@if [ -n "$$DISPLAY$$WAYLAND_DISPLAY" ]; then ./bin/witan; \
+	else ./bin/witan run -C . "Map this project, inspect it and run its tests"; fi
 
 # A council of the built-in agents mends a small repository that it makes.
 demo: build
@@ -33,6 +46,7 @@ race: need-go
 	.ci/gotest $(GOTEST) $(PKG)
 
 lint: need-go
+	@.ci/need-window || true
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | grep -v /testdata/ | xargs -r gofmt -l); \
 	if [ -n "$$unformatted" ]; then echo "Run gofmt -w on: $$unformatted" >&2; exit 1; fi
 	go vet ./...

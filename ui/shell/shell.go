@@ -77,7 +77,10 @@ func run(ctx context.Context, o Options) error {
 	for conv, s := range l.prefs.Drafts {
 		l.ui.SetDraft(conv, s)
 	}
-	stop := context.AfterFunc(ctx, func() { l.win.Perform(system.ActionClose) })
+	stop := context.AfterFunc(ctx, func() {
+		l.win.Perform(system.ActionClose)
+		l.win.Invalidate() // a window at rest hears of it with its next frame
+	})
 	defer stop()
 	defer l.keep()
 	return l.loop()

@@ -153,7 +153,7 @@ func (u *UI) layoutPalette(gtx C) {
 	found := matching(u.commands(), p.query.Text())
 	u.paletteKeys(gtx, &found)
 	w := min(gtx.Dp(600), size.X-gtx.Dp(32))
-	h := min(gtx.Dp(420), size.Y-gtx.Dp(96))
+	h := min(gtx.Dp(48)+max(len(found), 1)*gtx.Dp(34)+gtx.Dp(14), gtx.Dp(420), size.Y-gtx.Dp(96))
 	at(sized(gtx, w, h), (size.X-w)/2, gtx.Dp(64), func(gtx C) D { return u.paletteBox(gtx, found) })
 }
 
