@@ -49,6 +49,12 @@ type GateUsedBody struct {
 	Gate GateID `json:"gate"`
 }
 
+// RevokedBody takes back what an answer allowed for the run.
+type RevokedBody struct {
+	By   string `json:"by"`
+	Gate GateID `json:"gate"`
+}
+
 // Gate is a gate of the folded run.
 type Gate struct {
 	GateBody
@@ -57,6 +63,13 @@ type Gate struct {
 	At       time.Time
 	Decision *DecidedBody
 	Used     bool // an attempt has had the answer
+	Revoked  bool // what it allowed for the run is asked about again
+}
+
+// Grant reports whether the answer allows something for the whole run.
+func (g *Gate) Grant() bool {
+	return g.Kind == GatePermission && g.Decision != nil && !g.Revoked &&
+		slices.ContainsFunc(g.Options, func(o GateOption) bool { return o.ID == g.Decision.Option && o.Kind == "allow_always" })
 }
 
 // Refusal is the option that denies: what a lost or unattended question means.
@@ -77,6 +90,11 @@ func (b GateBody) Refusal() string {
 // Offers reports whether the gate has the option.
 func (b GateBody) Offers(id string) bool {
 	return slices.ContainsFunc(b.Options, func(o GateOption) bool { return o.ID == id })
+}
+
+// Wants reports whether the option is an answer in words.
+func (b GateBody) Wants(id string) bool {
+	return slices.ContainsFunc(b.Options, func(o GateOption) bool { return o.ID == id && o.Kind == "reply" })
 }
 
 // Options of Witan's own gates.
@@ -143,6 +161,14 @@ func (s *State) applyGate(r Record) error {
 		s.gateByID[b.Gate] = g
 		s.gatesOpen++
 		return nil
+	case GateRevoked:
+		b, err := body[RevokedBody](r)
+		g := s.gateByID[b.Gate]
+		if err != nil || g == nil {
+			return orNo(err, "gate", string(b.Gate))
+		}
+		g.Revoked = true
+		return nil
 	case GateUsed:
 		b, err := body[GateUsedBody](r)
 		g := s.gateByID[b.Gate]
@@ -206,17 +232,8 @@ func (s *State) FindGate(at *Attempt, q Question) *Gate {
 // the whole run, and which gate it was.
 func (s *State) Granted(agent AgentID, key Digest) (GateID, bool) {
 	for _, g := range s.Gates {
-		if g.Kind != GatePermission || g.Key != key || g.Decision == nil {
-			continue
-		}
-		at := s.byID[g.Attempt]
-		if at == nil || at.Body.Agent != agent {
-			continue
-		}
-		for _, o := range g.Options {
-			if o.ID == g.Decision.Option && o.Kind == "allow_always" {
-				return g.Gate, true
-			}
+		if at := s.byID[g.Attempt]; g.Key == key && g.Grant() && at != nil && at.Body.Agent == agent {
+			return g.Gate, true
 		}
 	}
 	return "", false

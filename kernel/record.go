@@ -42,6 +42,7 @@ const (
 	GateOpened      RecordKind = "gate.opened"
 	GateDecided     RecordKind = "gate.decided"
 	GateUsed        RecordKind = "gate.used" // an attempt got the answer
+	GateRevoked     RecordKind = "gate.revoked"
 	PlanAgreed      RecordKind = "plan.agreed"
 	BudgetTripped   RecordKind = "budget.tripped" // counted in flight
 	RecordVersion              = 1

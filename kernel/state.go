@@ -239,7 +239,7 @@ func (s *State) apply(r Record) error {
 		}
 		_, err := body[DeliverySentBody](r)
 		return err
-	case GateOpened, GateDecided, GateUsed:
+	case GateOpened, GateDecided, GateUsed, GateRevoked:
 		return s.applyGate(r)
 	case ReceiptRec:
 		b, err := body[ReceiptBody](r)

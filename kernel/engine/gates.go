@@ -135,14 +135,30 @@ func gateOf(s *kernel.State, at *kernel.Attempt, q kernel.Question) kernel.GateB
 	return kernel.GateBody{Gate: id, Kind: q.Kind, Summary: clip(q.Summary, 2000), Target: clip(q.Target, 2000), Options: q.Options, Key: q.Key, Request: clip(q.Request, 200)}
 }
 
+// revoke is the word that takes back what an answer allowed for the run.
+const revoke = "revoke"
+
 // onDecide records an answer. The same answer again is nothing new, another one
 // is a conflict.
 func (d *driver) onDecide(ctx context.Context, b kernel.DecidedBody) error {
+	if b.Option == revoke {
+		if err := revocable(d.s, b.Gate); err != nil {
+			return err
+		}
+		return d.external(ctx, kernel.GateRevoked, "", "", kernel.RevokedBody{By: b.By, Gate: b.Gate})
+	}
 	g, fresh, err := decidable(d.s, b)
 	if err != nil || !fresh {
 		return err
 	}
 	return d.external(ctx, kernel.GateDecided, g.Attempt, "", b)
+}
+
+func revocable(s *kernel.State, id kernel.GateID) error {
+	if g := s.Gate(id); g == nil || !g.Grant() {
+		return kernel.E("engine.Decide", kernel.Invalid, nil, "gate %s allows nothing for its run", id).WithNext("see witan gates --grants")
+	}
+	return nil
 }
 
 // decidable checks an answer against its gate; fresh is false when it is on
@@ -159,6 +175,8 @@ func decidable(s *kernel.State, b kernel.DecidedBody) (g *kernel.Gate, fresh boo
 			ids = append(ids, o.ID)
 		}
 		return nil, false, kernel.E(op, kernel.Invalid, nil, "gate %s does not offer %q", b.Gate, b.Option).WithNext("use one of %v", ids)
+	case g.Decision == nil && b.Text == "" && g.Wants(b.Option):
+		return nil, false, kernel.E(op, kernel.Invalid, nil, "gate %s wants words", b.Gate).WithNext("say them with --text")
 	case g.Decision == nil:
 		return g, true, nil
 	case g.Decision.Option == b.Option && g.Decision.Text == b.Text:
@@ -275,6 +293,30 @@ func (e *Engine) Gates(ctx context.Context) ([]OpenGate, error) {
 	return out, nil
 }
 
+// Grants lists what answers allow for runs that are not completed.
+func (e *Engine) Grants(ctx context.Context) ([]OpenGate, error) {
+	var out []OpenGate
+	for sum, err := range e.Ledger.Summaries(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if sum.Status == kernel.RunCompleted {
+			continue
+		}
+		s, _, err := e.load(ctx, sum.Run)
+		if err != nil {
+			continue // ledger verify names it
+		}
+		for _, g := range slices.Backward(s.Gates) {
+			if g.Grant() {
+				out = append(out, OpenGate{Run: sum.Run, Agent: s.Attempt(g.Attempt).Body.Agent, Gate: *g})
+			}
+		}
+	}
+	slices.Reverse(out)
+	return out, nil
+}
+
 // Decide answers a gate, durably before it returns. The run of a gate that was
 // answered goes on by itself while it is being worked on, else with a resume.
 func (e *Engine) Decide(ctx context.Context, b kernel.DecidedBody) (kernel.RunID, error) {
@@ -296,6 +338,12 @@ func (e *Engine) Decide(ctx context.Context, b kernel.DecidedBody) (kernel.RunID
 	}
 	if err != nil {
 		return run, err
+	}
+	if b.Option == revoke {
+		if err := revocable(s, b.Gate); err != nil {
+			return run, err
+		}
+		return run, e.amend(ctx, s, kernel.GateRevoked, "", kernel.RevokedBody{By: b.By, Gate: b.Gate})
 	}
 	g, fresh, err := decidable(s, b)
 	if err != nil || !fresh {

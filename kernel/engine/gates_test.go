@@ -124,6 +124,52 @@ func TestAllowedForTheRun(t *testing.T) {
 	})
 }
 
+// What was allowed for the run can be taken back: then it is asked about again.
+func TestRevoked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		next := make(chan bool)
+		w.invoke = func(ctx context.Context, env kernel.Env, tn kernel.Turn) (string, error) {
+			if _, err := env.Ask(ctx, question("go test", "r1")); err != nil {
+				return "", err
+			}
+			<-next
+			a, err := env.Ask(ctx, question("go test", "r2"))
+			return a.Option, err
+		}
+		w.open()
+		defer w.close()
+		run := w.submit(submission("", "a"))
+		synctest.Wait()
+		g := w.gates()[0]
+		if err := w.decide(g, "revoke"); !kernel.IsKind(err, kernel.Invalid) {
+			t.Errorf("revoked before it was allowed: %v", err)
+		}
+		if err := w.decide(g, "allow-run"); err != nil {
+			t.Fatal(err)
+		}
+		grants, err := w.e.Grants(context.Background())
+		if err != nil || len(grants) != 1 || grants[0].Gate.Gate != g {
+			t.Fatalf("%v, %v", grants, err)
+		}
+		if err := w.decide(g, "revoke"); err != nil {
+			t.Fatal(err)
+		}
+		close(next)
+		synctest.Wait()
+		if open := w.gates(); len(open) != 1 || open[0] == g {
+			t.Fatalf("%v", open)
+		}
+		if err := w.decide(w.gates()[0], "reject"); err != nil {
+			t.Fatal(err)
+		}
+		w.watch(run)
+		if got := w.messages()["msg_a"]; got != "reject" {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
 // A stop withdraws what is open: nothing is allowed, and no gate waits.
 func TestStopWithdrawsQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

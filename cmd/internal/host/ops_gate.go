@@ -12,6 +12,7 @@ type AnswerArgs struct {
 	Gate   string `json:"gate"`
 	Option string `json:"option"`
 	Text   string `json:"text,omitempty"`
+	Same   bool   `json:"same,omitempty"` // and every other gate that asks the same of the same agent
 }
 
 type gateRow struct {
@@ -26,8 +27,18 @@ type gateRow struct {
 	Opened  time.Time           `json:"opened"`
 }
 
-func opGates(ctx context.Context, h *Host, _ none, emit Emit) error {
-	all, err := h.engine.Gates(ctx)
+// GatesArgs says which gates are listed: those that wait, or those whose answer
+// allows something for a run.
+type GatesArgs struct {
+	Grants bool `json:"grants,omitempty"`
+}
+
+func opGates(ctx context.Context, h *Host, a GatesArgs, emit Emit) error {
+	list := h.engine.Gates
+	if a.Grants {
+		list = h.engine.Grants
+	}
+	all, err := list(ctx)
 	if err != nil {
 		return err
 	}
@@ -55,9 +66,43 @@ func opAnswer(ctx context.Context, h *Host, a AnswerArgs, emit Emit) error {
 	if len(a.Text) > maxAnswer {
 		return kernel.E("host.answer", kernel.Invalid, nil, "the text has %d bytes, more than %d", len(a.Text), maxAnswer).WithNext("shorten it")
 	}
-	run, err := h.engine.Decide(ctx, kernel.DecidedBody{By: "person", Gate: kernel.GateID(a.Gate), Option: a.Option, Text: a.Text})
-	if err != nil {
-		return err
+	gates := []kernel.GateID{kernel.GateID(a.Gate)}
+	if a.Same {
+		same, err := h.alike(ctx, gates[0])
+		if err != nil {
+			return err
+		}
+		gates = append(gates, same...)
 	}
-	return give(emit, answerRow{a.Gate, a.Option, run, h.engine.Active(run)})
+	for _, g := range gates { // each has a record of its own
+		run, err := h.engine.Decide(ctx, kernel.DecidedBody{By: "person", Gate: g, Option: a.Option, Text: a.Text})
+		if err != nil {
+			return err
+		}
+		if err := give(emit, answerRow{string(g), a.Option, run, h.engine.Active(run)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// alike are the other gates that ask what a gate asks, of the same agent in the
+// same run.
+func (h *Host) alike(ctx context.Context, id kernel.GateID) ([]kernel.GateID, error) {
+	all, err := h.engine.Gates(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []kernel.GateID
+	for _, this := range all {
+		if this.Gate.Gate != id || this.Gate.Key.IsZero() {
+			continue
+		}
+		for _, g := range all {
+			if g.Gate.Gate != id && g.Run == this.Run && g.Agent == this.Agent && g.Gate.Key == this.Gate.Key {
+				out = append(out, g.Gate.Gate)
+			}
+		}
+	}
+	return out, nil
 }

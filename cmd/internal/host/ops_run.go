@@ -262,6 +262,7 @@ type RunRef struct {
 	Agents []string `json:"agents,omitempty"`
 	Agent  string   `json:"agent,omitempty"`
 	OnGate string   `json:"on_gate,omitempty"`
+	Item   string   `json:"item,omitempty"` // of the agreed plan
 }
 
 func (h *Host) run(ctx context.Context, id string) (kernel.RunSummary, error) {
@@ -333,6 +334,22 @@ func (h *Host) reopen(ctx context.Context, a RunRef, by string, emit Emit) error
 	return h.stream(ctx, kernel.RunID(a.Run), head.Seq+1, false, emit)
 }
 
+// owner is who works on an item at this moment.
+func (h *Host) owner(ctx context.Context, a RunRef) (string, error) {
+	s, _, err := h.engine.Load(ctx, kernel.RunID(a.Run))
+	if err != nil {
+		return "", err
+	}
+	if ph := s.Phase(); ph != nil && !ph.Finished && s.Finished == nil {
+		for _, sl := range ph.Slots {
+			if sl.Item == a.Item && (a.Agent == "" || a.Agent == string(sl.Agent)) {
+				return string(sl.Agent), nil
+			}
+		}
+	}
+	return "", kernel.E("host.stop", kernel.NotFound, nil, "nobody works on item %q of run %s", a.Item, a.Run).WithNext("see witan run-show %s", a.Run)
+}
+
 // opStop returns when the stop is durable; what runs is then on its way down.
 func opStop(ctx context.Context, h *Host, a RunRef, emit Emit) error {
 	sum, err := h.run(ctx, a.Run)
@@ -341,6 +358,11 @@ func opStop(ctx context.Context, h *Host, a RunRef, emit Emit) error {
 	}
 	if a.Agent != "" {
 		if err := inRun(sum, a.Agent); err != nil {
+			return err
+		}
+	}
+	if a.Item != "" {
+		if a.Agent, err = h.owner(ctx, a); err != nil {
 			return err
 		}
 	}

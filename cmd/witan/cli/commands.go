@@ -135,9 +135,6 @@ func (a *app) stopCmd() *cobra.Command {
 	var agent, item string
 	c := &cobra.Command{Use: "stop RUN", Short: "Stop a run, or one agent of it", Args: exactly(1, "one run"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if item != "" {
-				return kernel.E("cli", kernel.Unsupported, nil, "--item: not in this version").WithNext("leave it out")
-			}
 			emit := a.raw
 			if !a.json {
 				emit = func(l json.RawMessage) error {
@@ -149,11 +146,10 @@ func (a *app) stopCmd() *cobra.Command {
 					return err
 				}
 			}
-			return a.call(c.Context(), "stop", host.RunRef{Run: args[0], Agent: agent}, emit)
+			return a.call(c.Context(), "stop", host.RunRef{Run: args[0], Agent: agent, Item: item}, emit)
 		}}
 	c.Flags().StringVar(&agent, "agent", "", "only this agent")
 	c.Flags().StringVar(&item, "item", "", "only this work item")
-	_ = c.Flags().MarkHidden("item")
 	return c
 }
 

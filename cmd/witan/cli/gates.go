@@ -19,29 +19,36 @@ import (
 )
 
 func (a *app) gatesCmd() *cobra.Command {
-	return &cobra.Command{Use: "gates", Short: "List what waits for your answer", Args: exactly(0, "no arguments"),
+	var args host.GatesArgs
+	c := &cobra.Command{Use: "gates", Short: "List what waits for your answer", Args: exactly(0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if a.json {
-				return a.list(c, "gates", struct{}{}, "")
+				return a.list(c, "gates", args, "")
 			}
 			n := 0
-			err := a.call(c.Context(), "gates", struct{}{}, func(l json.RawMessage) error {
+			err := a.call(c.Context(), "gates", args, func(l json.RawMessage) error {
 				n++
 				g, err := readGate(l)
+				if err == nil && args.Grants {
+					g.Options = []kernel.GateOption{{ID: "revoke", Name: "Ask again from now on"}}
+				}
 				if err == nil {
 					g.print(a.out)
 				}
 				return err
 			})
 			if err == nil && n == 0 {
-				fmt.Fprintln(a.out, "nothing waits for you")
+				fmt.Fprintln(a.out, map[bool]string{false: "nothing waits for you", true: "nothing is allowed for a run"}[args.Grants])
 			}
 			return err
 		}}
+	c.Flags().BoolVar(&args.Grants, "grants", false, "list what answers allow for a whole run; answer GATE revoke takes it back")
+	return c
 }
 
 func (a *app) answerCmd() *cobra.Command {
 	var text string
+	var same bool
 	c := &cobra.Command{Use: "answer GATE OPTION", Short: "Answer a gate", Args: exactly(2, "a gate and an option"),
 		RunE: func(c *cobra.Command, args []string) error {
 			emit := a.raw
@@ -63,8 +70,9 @@ func (a *app) answerCmd() *cobra.Command {
 					return err
 				}
 			}
-			return a.call(c.Context(), "answer", host.AnswerArgs{Gate: args[0], Option: args[1], Text: text}, emit)
+			return a.call(c.Context(), "answer", host.AnswerArgs{Gate: args[0], Option: args[1], Text: text, Same: same}, emit)
 		}}
+	c.Flags().BoolVar(&same, "same", false, "and everything else that waits for the same operation of the same agent")
 	c.Flags().StringVar(&text, "text", "", "what you say, where the gate asks for words")
 	return c
 }

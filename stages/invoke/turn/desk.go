@@ -159,7 +159,14 @@ func (d *Desk) byPerson(ctx context.Context, q Question, v policy.Verdict) polic
 		return policy.Decision{Why: withdrawn, By: "policy"}
 	}
 	c := policy.Decision{Allow: a.Option != "reject", Why: v.Why, By: a.By, Gate: string(a.Gate)}
-	return pick(c, q.Offered)
+	if got := pick(c, q.Offered); got.Option != "" || !c.Allow {
+		return got
+	}
+	// The agent has no way to allow once, and the person has allowed it.
+	var ok bool
+	c.Option, ok = policy.Pick(policy.Allow, q.Offered)
+	c.Allow = ok
+	return c
 }
 
 // pick takes the offered option that says what was decided. One that allows for
