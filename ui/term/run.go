@@ -140,7 +140,6 @@ func (r *Run) Line(raw json.RawMessage) error {
 	case "gate.decided":
 		r.say("answered %s by %s (%s)", l.Option, l.By, l.Gate)
 	case "commit":
-		r.note("committed: %s", plaintext.Clean(l.Target))
 		if l.Target != "record" {
 			r.committed = l
 		}

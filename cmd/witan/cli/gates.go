@@ -84,6 +84,7 @@ type gate struct {
 	Kind    string              `json:"kind"`
 	Run     string              `json:"run"`
 	Agent   string              `json:"agent"`
+	Attempt string              `json:"attempt"`
 	Summary string              `json:"summary"`
 	Target  string              `json:"target"`
 	Options []kernel.GateOption `json:"options"`
@@ -116,25 +117,29 @@ type asker struct {
 	in   *bufio.Reader
 	ctx  context.Context
 	mu   sync.Mutex
-	open []gate          // guarded by mu; not yet put
-	gone map[string]bool // guarded by mu; answered by somebody
-	busy bool            // guarded by mu
+	open []gate            // guarded by mu; not yet put
+	gone map[string]bool   // guarded by mu; answered by somebody
+	who  map[string]string // guarded by mu; the agent of an attempt
+	busy bool              // guarded by mu
 }
 
 func newAsker(ctx context.Context, a *app, c caller) *asker {
-	return &asker{a: a, c: c, ctx: ctx, in: bufio.NewReader(a.in), gone: map[string]bool{}}
+	return &asker{a: a, c: c, ctx: ctx, in: bufio.NewReader(a.in), gone: map[string]bool{}, who: map[string]string{}}
 }
 
 // line looks at a line of the run for gates.
 func (k *asker) line(l json.RawMessage) {
 	g, err := readGate(l)
-	if err != nil || g.Gate == "" {
+	if err != nil {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch g.Type {
+	case "attempt.queued":
+		k.who[g.Attempt] = g.Agent
 	case "gate.opened":
+		g.Agent = k.who[g.Attempt]
 		k.open = append(k.open, g)
 		if !k.busy {
 			k.busy = true
