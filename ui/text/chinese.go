@@ -51,7 +51,7 @@ var chinese = Strings{
 	Welcome: "欢迎", WhoIsHere: "这台机器上有谁", NothingSent: "在您开始运行之前，不会向任何地方发送任何内容。",
 	StartConversation: "开始对话", ChooseFolder: "选择文件夹…", SampleCouncil: "运行示例议会", Check: "重新检查", NextStep: "下一步：%s",
 	BuiltIn: "内置 · 离线可用", Folder: "文件夹", ChooseFolderLabel: "工作文件夹", NoAgents: "还没有找到智能体。",
-	SampleTask: "说明这个项目的用途，检查它并运行它的测试。", Failed: "操作未成功：%s", Dismiss: "知道了",
+	Retry: "重试", SampleTask: "说明这个项目的用途，检查它并运行它的测试。", Failed: "操作未成功：%s", Dismiss: "知道了",
 
 	Plans:  map[string]string{"direct": "单独", "batch": "并行", "discuss": "讨论", "council": "议会"},
 	Phases: map[string]string{"respond": "回答", "discuss": "讨论", "proposal": "提案", "challenge": "质询", "agreement": "一致", "work": "工作", "synthesis": "整合", "verification": "验证"},

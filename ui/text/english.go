@@ -51,7 +51,7 @@ var english = Strings{
 	Welcome: "Welcome", WhoIsHere: "Who is on this machine", NothingSent: "Nothing is sent anywhere until you start a run.",
 	StartConversation: "Start a conversation", ChooseFolder: "Choose a folder…", SampleCouncil: "Run a sample council", Check: "Check again", NextStep: "Next: %s",
 	BuiltIn: "built in · works offline", Folder: "Folder", ChooseFolderLabel: "Folder to work in", NoAgents: "No agent was found yet.",
-	SampleTask: "Say what this project does, check it, and run its tests.", Failed: "This did not work: %s", Dismiss: "Dismiss",
+	Retry: "Retry", SampleTask: "Say what this project does, check it, and run its tests.", Failed: "This did not work: %s", Dismiss: "Dismiss",
 
 	Plans:  map[string]string{"direct": "Direct", "batch": "Batch", "discuss": "Discuss", "council": "Council"},
 	Phases: map[string]string{"respond": "Answers", "discuss": "Discussion", "proposal": "Proposals", "challenge": "Challenge", "agreement": "Agreement", "work": "Work", "synthesis": "Synthesis", "verification": "Verification"},

@@ -94,7 +94,7 @@ type Strings struct {
 	Motion, MotionReduced, MotionFull, Defaults, Plan, Permission      string
 	Welcome, WhoIsHere, NothingSent, StartConversation, ChooseFolder   string
 	SampleCouncil, Check, NextStep, BuiltIn, Folder, ChooseFolderLabel string
-	NoAgents, SampleTask, Failed, Dismiss                              string
+	Retry, NoAgents, SampleTask, Failed, Dismiss                       string
 
 	// Words for codes of the contract.
 	Plans, Phases, PhaseRules, Stages, Statuses, Severities, Permissions map[string]string

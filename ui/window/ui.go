@@ -65,6 +65,9 @@ type UI struct {
 	noInspect bool
 	size      image.Point
 
+	gateIn *model.Thread // the thread in which gate is the oldest that waits
+	gate   *model.Gate
+
 	roomSide, roomInspect bool // the window is wide enough for them
 }
 

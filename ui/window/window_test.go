@@ -377,6 +377,20 @@ func TestFoldToolsAndTurns(t *testing.T) {
 	}
 }
 
+// TestOneAgentOfARun stops one that works and retries one that failed.
+func TestOneAgentOfARun(t *testing.T) {
+	t.Parallel()
+	b := open(t, wide, "en", "conversation/"+uitest.Council)
+	b.Click("Stop codex")
+	b.want(t, model.StopRun{Run: "run_council", Agent: "codex"})
+	b = open(t, wide, "en", "conversation/"+uitest.Ended)
+	b.Click("Retry opencode")
+	b.want(t, model.Retry{Run: "run_ended", Agent: "opencode"})
+	if b.Has("Retry codex") {
+		t.Error("an agent that answered can be retried")
+	}
+}
+
 // TestAtRestNothingIsDrawn looks at a conversation where nothing is at work, with
 // the keyboard elsewhere: no frame is wanted.
 func TestAtRestNothingIsDrawn(t *testing.T) {

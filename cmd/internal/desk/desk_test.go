@@ -69,7 +69,7 @@ func TestWindowOverHost(t *testing.T) {
 	st = follow(t, src, st, done)
 	r := st.Open.Run(done.Run)
 	a := r.Latest("scout")
-	if r.Status != "completed" || a == nil || !strings.Contains(string(a.Words()), "Workspace map") || len(a.Stages) < 4 {
+	if r.Status != "completed" || a == nil || !strings.Contains(a.Words(), "Workspace map") || len(a.Stages) < 4 {
 		t.Errorf("the run is %+v, its attempt %+v", r, a)
 	}
 	delivery := ""
