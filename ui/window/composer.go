@@ -152,6 +152,7 @@ func (u *UI) composerBox(gtx C, c *convView) D {
 				gtx.Constraints.Min.X = gtx.Constraints.Max.X
 				return u.editor(gtx, &c.draft, theme.Body, u.composerHint(plan, members))
 			},
+			func(gtx C) D { return u.mentions(gtx, c) },
 			func(gtx C) D { return u.composerTools(gtx, c, plan, members) },
 		)
 	})

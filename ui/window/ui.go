@@ -180,8 +180,10 @@ func (u *UI) shownRun() *model.Run {
 	if t == nil {
 		return nil
 	}
-	if r := t.Run(u.run); r != nil {
-		return r
+	if u.run != "" {
+		if r := t.Run(u.run); r != nil {
+			return r
+		}
 	}
 	return t.Last()
 }
