@@ -52,6 +52,8 @@ func (u *UI) commands() []command {
 		{"settings", w.ActSettings, "Ctrl ,", func() { u.Go(Route{Page: PageSettings}) }},
 		{"agents", w.ActAgents, "", func() { u.Go(Route{Page: PageAgents}) }},
 		{"welcome", w.ActWelcome, "", func() { u.Go(Route{Page: PageWelcome}) }},
+		{"sample", w.SampleCouncil, "", u.sampleCouncil},
+		{"check", w.Check, "", func() { u.do(model.CheckAgents{}) }},
 		{"theme", w.ActTheme, "", func() { u.choose(map[bool]string{true: "light", false: "dark"}[u.pal.Dark], u.lang) }},
 		{"language", w.ActLanguage, "", func() { u.choose(u.themeName, map[bool]string{true: "en", false: "zh-CN"}[u.lang == "zh-CN"]) }},
 	}
