@@ -62,6 +62,7 @@ var chinese = Strings{
 		"interrupted": "已中断", "blocked": "受阻", "round-limit": "达到轮数上限", "budget-exhausted": "预算用尽", "waiting": "等待您决定", "done": "完成"},
 	Severities:  map[string]string{"critical": "严重", "high": "高", "medium": "中", "low": "低", "info": "提示"},
 	Permissions: map[string]string{"read-only": "只读", "ask": "写入工作区前询问", "auto": "允许常规工作", "full": "全部允许"},
+	Modes:       map[string]string{"read-only": "只读", "ask": "先询问", "auto": "常规工作", "full": "全部"},
 	GateKinds:   map[string]string{"permission": "权限", "budget": "预算", "decision": "决定", "retry": "重试", "input": "问题"},
 	Options: map[string]string{"continue": "继续", "stop": "停止", "retry-once": "重试一次", "no-retry": "不重试", "same-writer": "同一写入者", "next-writer": "下一个写入者",
 		"allow-once": "允许一次", "allow-run": "本次运行允许", "reject": "拒绝", "reply": "回复"},

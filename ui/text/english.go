@@ -62,6 +62,7 @@ var english = Strings{
 		"interrupted": "interrupted", "blocked": "blocked", "round-limit": "round limit reached", "budget-exhausted": "budget exhausted", "waiting": "waiting for you", "done": "done"},
 	Severities:  map[string]string{"critical": "Critical", "high": "High", "medium": "Medium", "low": "Low", "info": "Note"},
 	Permissions: map[string]string{"read-only": "read-only", "ask": "workspace writes ask first", "auto": "ordinary work is allowed", "full": "everything is allowed"},
+	Modes:       map[string]string{"read-only": "Read-only", "ask": "Ask first", "auto": "Ordinary work", "full": "Everything"},
 	GateKinds:   map[string]string{"permission": "Permission", "budget": "Budget", "decision": "Decision", "retry": "Retry", "input": "Question"},
 	Options: map[string]string{"continue": "Continue", "stop": "Stop", "retry-once": "Retry once", "no-retry": "Do not retry", "same-writer": "Same writer again", "next-writer": "Next writer",
 		"allow-once": "Allow once", "allow-run": "Allow for this run", "reject": "Reject", "reply": "Reply"},

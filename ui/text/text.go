@@ -99,7 +99,7 @@ type Strings struct {
 	// Words for codes of the contract.
 	Plans, Phases, PhaseRules, Stages, Statuses, Severities, Permissions map[string]string
 	GateKinds, Options, Readiness, Roles, Stances, Verdicts, Adoptions   map[string]string
-	Levels, Sessions                                                     map[string]string
+	Levels, Sessions, Modes                                              map[string]string
 
 	// Times.
 	JustNow, Seconds, Minutes, Hours, Days string // %d

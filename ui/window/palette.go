@@ -62,6 +62,9 @@ func (u *UI) commands() []command {
 		for _, p := range plans {
 			cs = append(cs, command{"plan/" + p, fmt.Sprintf(w.ActPlan, text.Word(w.Plans, p)), "", func() { c.plan = p }})
 		}
+		for _, m := range modes {
+			cs = append(cs, command{"mode/" + m, w.Permission + ": " + text.Word(w.Permissions, m), "", func() { c.mode = m }})
+		}
 	}
 	cs = append(cs, u.threadCommands()...)
 	for i := range u.state.Conversations {

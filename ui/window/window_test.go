@@ -377,6 +377,21 @@ func TestFoldToolsAndTurns(t *testing.T) {
 	}
 }
 
+// TestPermission chooses what agents may do with the next message.
+func TestPermission(t *testing.T) {
+	t.Parallel()
+	b := open(t, wide, "en", "conversation/"+uitest.Ended)
+	b.Click("Ask first")
+	b.Click("Permission: everything is allowed")
+	if !b.Has("Everything") {
+		t.Fatalf("the choice does not show: %v", b.Controls())
+	}
+	b.Click(fmt.Sprintf(b.w.MessageMany, "3"))
+	b.Type("x")
+	b.Click("Send")
+	b.want(t, model.Submit{Conversation: uitest.Ended, Workspace: "/home/ada/src/handbook", Text: "x", Plan: "batch", Permission: "full"})
+}
+
 // TestMention completes a name after an @, and not in an address.
 func TestMention(t *testing.T) {
 	t.Parallel()
