@@ -12,7 +12,7 @@ BENCH    ?= .
 # Two packages at a time: the tests start hosts and agents of their own.
 GOTEST   := -p 2 -timeout 15m
 
-.PHONY: build screenshots run demo test race fuzz bench e2e lint clean need-go
+.PHONY: build window-test screenshots run demo test race fuzz bench e2e lint clean need-go
 
 # With the window where it can be built, else for the terminal only.
 build: need-go
@@ -22,6 +22,10 @@ build: need-go
 		echo "Building for the terminal only."; \
 		CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/witan ./cmd/witan; \
 	fi
+
+# The window on a virtual screen, driven by keyboard and pointer.
+window-test: build
+	.ci/window
 
 # Pictures of each place of the window, in SHOTS=DIR.
 screenshots: need-go

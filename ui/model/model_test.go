@@ -49,7 +49,7 @@ func TestCouncilIsOrderedByPhasesAndSlots(t *testing.T) {
 		t.Errorf("the run is %+v", r)
 	}
 	a := r.Attempt("work-codex")
-	if a == nil || a.Item != "W1" || a.Status != "working" || len(a.Tools) != 5 || !strings.HasSuffix(string(a.Words()), "a limit of") {
+	if a == nil || a.Item != "W1" || a.Status != "working" || len(a.Tools) != 5 || !strings.HasSuffix(a.Words(), "a limit of") {
 		t.Errorf("the attempt at work is %+v", a)
 	}
 	if n, known := r.Attempt("proposal-codex").Usage.Tokens(); !known || n != 4020 {

@@ -292,9 +292,9 @@ func (r *Run) attachMessage(id string, m *Message) {
 
 // Words is the text of the attempt to show: the message, once there is one, and
 // else what was streamed.
-func (a *Attempt) Words() []byte {
+func (a *Attempt) Words() string {
 	if a.Message != nil && a.Message.Text != "" {
-		return []byte(a.Message.Text)
+		return a.Message.Text
 	}
-	return bytes.TrimRight(a.Text, "\n")
+	return string(bytes.TrimRight(a.Text, "\n"))
 }

@@ -51,7 +51,7 @@ var chinese = Strings{
 	Welcome: "欢迎", WhoIsHere: "这台机器上有谁", NothingSent: "在您开始运行之前，不会向任何地方发送任何内容。",
 	StartConversation: "开始对话", ChooseFolder: "选择文件夹…", SampleCouncil: "运行示例议会", Check: "重新检查", NextStep: "下一步：%s",
 	BuiltIn: "内置 · 离线可用", Folder: "文件夹", ChooseFolderLabel: "工作文件夹", NoAgents: "还没有找到智能体。",
-	SampleTask: "说明这个项目的用途，检查它并运行它的测试。", Failed: "操作未成功：%s", Dismiss: "知道了",
+	Retry: "重试", SampleTask: "说明这个项目的用途，检查它并运行它的测试。", Failed: "操作未成功：%s", Dismiss: "知道了",
 
 	Plans:  map[string]string{"direct": "单独", "batch": "并行", "discuss": "讨论", "council": "议会"},
 	Phases: map[string]string{"respond": "回答", "discuss": "讨论", "proposal": "提案", "challenge": "质询", "agreement": "一致", "work": "工作", "synthesis": "整合", "verification": "验证"},
@@ -62,6 +62,7 @@ var chinese = Strings{
 		"interrupted": "已中断", "blocked": "受阻", "round-limit": "达到轮数上限", "budget-exhausted": "预算用尽", "waiting": "等待您决定", "done": "完成"},
 	Severities:  map[string]string{"critical": "严重", "high": "高", "medium": "中", "low": "低", "info": "提示"},
 	Permissions: map[string]string{"read-only": "只读", "ask": "写入工作区前询问", "auto": "允许常规工作", "full": "全部允许"},
+	Modes:       map[string]string{"read-only": "只读", "ask": "先询问", "auto": "常规工作", "full": "全部"},
 	GateKinds:   map[string]string{"permission": "权限", "budget": "预算", "decision": "决定", "retry": "重试", "input": "问题"},
 	Options: map[string]string{"continue": "继续", "stop": "停止", "retry-once": "重试一次", "no-retry": "不重试", "same-writer": "同一写入者", "next-writer": "下一个写入者",
 		"allow-once": "允许一次", "allow-run": "本次运行允许", "reject": "拒绝", "reply": "回复"},

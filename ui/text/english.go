@@ -51,7 +51,7 @@ var english = Strings{
 	Welcome: "Welcome", WhoIsHere: "Who is on this machine", NothingSent: "Nothing is sent anywhere until you start a run.",
 	StartConversation: "Start a conversation", ChooseFolder: "Choose a folder…", SampleCouncil: "Run a sample council", Check: "Check again", NextStep: "Next: %s",
 	BuiltIn: "built in · works offline", Folder: "Folder", ChooseFolderLabel: "Folder to work in", NoAgents: "No agent was found yet.",
-	SampleTask: "Say what this project does, check it, and run its tests.", Failed: "This did not work: %s", Dismiss: "Dismiss",
+	Retry: "Retry", SampleTask: "Say what this project does, check it, and run its tests.", Failed: "This did not work: %s", Dismiss: "Dismiss",
 
 	Plans:  map[string]string{"direct": "Direct", "batch": "Batch", "discuss": "Discuss", "council": "Council"},
 	Phases: map[string]string{"respond": "Answers", "discuss": "Discussion", "proposal": "Proposals", "challenge": "Challenge", "agreement": "Agreement", "work": "Work", "synthesis": "Synthesis", "verification": "Verification"},
@@ -62,6 +62,7 @@ var english = Strings{
 		"interrupted": "interrupted", "blocked": "blocked", "round-limit": "round limit reached", "budget-exhausted": "budget exhausted", "waiting": "waiting for you", "done": "done"},
 	Severities:  map[string]string{"critical": "Critical", "high": "High", "medium": "Medium", "low": "Low", "info": "Note"},
 	Permissions: map[string]string{"read-only": "read-only", "ask": "workspace writes ask first", "auto": "ordinary work is allowed", "full": "everything is allowed"},
+	Modes:       map[string]string{"read-only": "Read-only", "ask": "Ask first", "auto": "Ordinary work", "full": "Everything"},
 	GateKinds:   map[string]string{"permission": "Permission", "budget": "Budget", "decision": "Decision", "retry": "Retry", "input": "Question"},
 	Options: map[string]string{"continue": "Continue", "stop": "Stop", "retry-once": "Retry once", "no-retry": "Do not retry", "same-writer": "Same writer again", "next-writer": "Next writer",
 		"allow-once": "Allow once", "allow-run": "Allow for this run", "reject": "Reject", "reply": "Reply"},

@@ -94,12 +94,12 @@ type Strings struct {
 	Motion, MotionReduced, MotionFull, Defaults, Plan, Permission      string
 	Welcome, WhoIsHere, NothingSent, StartConversation, ChooseFolder   string
 	SampleCouncil, Check, NextStep, BuiltIn, Folder, ChooseFolderLabel string
-	NoAgents, SampleTask, Failed, Dismiss                              string
+	Retry, NoAgents, SampleTask, Failed, Dismiss                       string
 
 	// Words for codes of the contract.
 	Plans, Phases, PhaseRules, Stages, Statuses, Severities, Permissions map[string]string
 	GateKinds, Options, Readiness, Roles, Stances, Verdicts, Adoptions   map[string]string
-	Levels, Sessions                                                     map[string]string
+	Levels, Sessions, Modes                                              map[string]string
 
 	// Times.
 	JustNow, Seconds, Minutes, Hours, Days string // %d

@@ -301,7 +301,14 @@ func Clock() time.Time { return Now }
 // other of them in Markdown.
 func Long(n int) json.RawMessage {
 	var b strings.Builder
-	b.WriteString(`{"type":"snapshot","epoch":"e","revision":1,"conversation":{"conversation":"conv_long","title":"Long","plan":"direct"},"runs":[],"messages":[`)
+	b.WriteString(`{"type":"snapshot","epoch":"e","revision":1,"conversation":{"conversation":"conv_long","title":"Long","plan":"direct"},"runs":[`)
+	for i := range (n + 1) / 2 {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"run":"r%d","conversation":"conv_long","status":"completed","plan":"direct","agents":["codex"]}`, i)
+	}
+	b.WriteString(`],"messages":[`)
 	body, err := json.Marshal(Markdown)
 	if err != nil {
 		panic(err) // a fault of the sample

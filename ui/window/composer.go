@@ -120,7 +120,7 @@ func (u *UI) send(c *convView) {
 	if s == "" {
 		return
 	}
-	a := model.Submit{Conversation: u.route.Conversation, Text: s, Plan: u.planOf(c)}
+	a := model.Submit{Conversation: u.route.Conversation, Text: s, Plan: u.planOf(c), Permission: c.mode}
 	if c.picked {
 		a.Agents = slices.Clone(c.agents)
 	}
@@ -152,6 +152,7 @@ func (u *UI) composerBox(gtx C, c *convView) D {
 				gtx.Constraints.Min.X = gtx.Constraints.Max.X
 				return u.editor(gtx, &c.draft, theme.Body, u.composerHint(plan, members))
 			},
+			func(gtx C) D { return u.mentions(gtx, c) },
 			func(gtx C) D { return u.composerTools(gtx, c, plan, members) },
 		)
 	})
@@ -246,13 +247,19 @@ func (u *UI) composerTools(gtx C, c *convView, plan string, members []string) D 
 	e := row(left, 8,
 		func(gtx C) D { return u.planSwitch(gtx, c, plan) },
 		func(gtx C) D { return u.agentChip(gtx, c, members) },
+		func(gtx C) D { return u.modeChip(gtx, c) },
 	)
 	h := max(d.Size.Y, e.Size.Y)
 	t := op.Offset(image.Pt(full-d.Size.X, h-d.Size.Y)).Push(gtx.Ops)
 	call.Add(gtx.Ops)
 	t.Pop()
-	if c.choosing {
-		f := at(loose(gtx, full, gtx.Constraints.Max.Y), 0, h+gtx.Dp(8), func(gtx C) D { return u.agentChips(gtx, c, members) })
+	if c.choosing != "" {
+		f := at(loose(gtx, full, gtx.Constraints.Max.Y), 0, h+gtx.Dp(8), func(gtx C) D {
+			if c.choosing == "mode" {
+				return u.modeChips(gtx, c)
+			}
+			return u.agentChips(gtx, c, members)
+		})
 		h += gtx.Dp(8) + f.Size.Y
 	}
 	return D{Size: image.Pt(full, h)}
@@ -338,7 +345,7 @@ func (u *UI) agentChip(gtx C, c *convView, members []string) D {
 		call, d := measured(gtx, func(gtx C) D { return u.label(gtx, theme.Meta, u.pal.Second, word) })
 		size := image.Pt(x+gtx.Dp(3)+d.Size.X+pad, h)
 		inside := u.pal.Panel
-		if hot || c.choosing {
+		if hot || c.choosing == "agents" {
 			inside = u.pal.Background
 		}
 		box(gtx.Ops, image.Rectangle{Max: size}, h/2, inside, u.pal.Line)
@@ -348,7 +355,52 @@ func (u *UI) agentChip(gtx C, c *convView, members []string) D {
 		defer op.Offset(image.Pt(x+gtx.Dp(3), (h-d.Size.Y)/2)).Push(gtx.Ops).Pop()
 		call.Add(gtx.Ops)
 		return D{Size: size}
-	}, func() { c.choosing = !c.choosing })
+	}, func() { c.choose("agents") })
+}
+
+// choose shows what there is to choose from, or puts it away.
+func (c *convView) choose(what string) {
+	if c.choosing == what {
+		what = ""
+	}
+	c.choosing = what
+}
+
+// modes are the permission modes, from the strictest on.
+var modes = []string{"read-only", "ask", "auto", "full"}
+
+// modeOf is the permission mode of the next message.
+func (u *UI) modeOf(c *convView) string {
+	if c.mode != "" {
+		return c.mode
+	}
+	if t := u.thread(); t != nil && t.Conversation.Permission != "" {
+		return t.Conversation.Permission
+	}
+	return modes[0]
+}
+
+func (u *UI) modeChip(gtx C, c *convView) D {
+	how := lookPill
+	if c.choosing == "mode" {
+		how = lookOn
+	}
+	return u.button(gtx, "mode", text.Word(u.words.Modes, u.modeOf(c)), how, func() { c.choose("mode") })
+}
+
+// modeChips let the person choose what agents may do without asking.
+func (u *UI) modeChips(gtx C, c *convView) D {
+	var ws []layout.Widget
+	for _, m := range modes {
+		how := lookPill
+		if m == u.modeOf(c) {
+			how = lookOn
+		}
+		ws = append(ws, func(gtx C) D {
+			return u.button(gtx, "mode/"+m, u.words.Permission+": "+text.Word(u.words.Permissions, m), how, func() { c.mode, c.choosing = m, "" })
+		})
+	}
+	return row(gtx, 6, ws...)
 }
 
 // agentChips let the person choose who answers.

@@ -22,7 +22,8 @@ type convView struct {
 	plan     string
 	agents   []string // chosen; empty means all members
 	picked   bool     // the person changed agents
-	choosing bool     // the agents are shown to choose from
+	choosing string   // what is shown to choose from: agents, mode
+	mode     string   // the permission mode chosen
 	rows     []seenRow
 	rows0    []seenRow // of the frame before
 	sel      selection

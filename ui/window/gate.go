@@ -35,6 +35,13 @@ func (u *UI) firstGate() *model.Gate {
 	if t == nil {
 		return nil
 	}
+	if u.gateIn != t { // a thread never changes
+		u.gateIn, u.gate = t, firstGate(t)
+	}
+	return u.gate
+}
+
+func firstGate(t *model.Thread) *model.Gate {
 	for i := range t.Blocks() {
 		r := t.Block(i).Run
 		if r == nil {

@@ -66,10 +66,10 @@ func (u *UI) banner(gtx C, what string, done func()) D {
 			full := gtx.Constraints.Max.X
 			call, b := measured(gtx, func(gtx C) D { return u.button(gtx, "dismiss", u.words.Dismiss, lookPill, done) })
 			e := u.paragraph(loose(gtx, full-b.Size.X-gtx.Dp(12), gtx.Constraints.Max.Y), theme.Control, u.pal.Bad, what)
-			t := op.Offset(image.Pt(full-b.Size.X, 0)).Push(gtx.Ops)
+			t := op.Offset(image.Pt(full-b.Size.X, -gtx.Dp(2))).Push(gtx.Ops)
 			call.Add(gtx.Ops)
 			t.Pop()
-			return D{Size: image.Pt(full, max(b.Size.Y, e.Size.Y))}
+			return D{Size: image.Pt(full, max(b.Size.Y-gtx.Dp(4), e.Size.Y))}
 		})
 	})
 	size := image.Pt(gtx.Constraints.Max.X, d.Size.Y)

@@ -16,7 +16,7 @@ import (
 func itemText(i model.Item) string {
 	switch {
 	case i.Kind == model.ItemAgent && i.Attempt != nil:
-		return string(i.Attempt.Words())
+		return i.Attempt.Words()
 	case i.Message != nil:
 		return i.Message.Text
 	}
@@ -192,12 +192,13 @@ func (u *UI) layoutAgent(gtx C, c *convView, i model.Item) D {
 		gtx.Execute(op.InvalidateCmd{At: gtx.Now.Add(time.Second)}) // its clock
 	}
 	folded := u.folded[i.Key]
-	at(loose(gtx, width-x-gtx.Dp(64), gtx.Dp(22)), x, 0, func(gtx C) D {
+	at(loose(gtx, width-x-gtx.Dp(120), gtx.Dp(22)), x, 0, func(gtx C) D {
 		return u.press(gtx, "fold/"+i.Key, u.foldWord(folded)+" "+id, func(gtx C, _ bool) D { return u.nameLine(gtx, id, meta, bad) }, func() {
 			u.folded[i.Key] = !folded
 		})
 	})
 	src := itemText(i)
+	u.turnControl(gtx, i)
 	if src != "" {
 		at(loose(gtx, gtx.Dp(28), gtx.Dp(28)), width-gtx.Dp(28), -gtx.Dp(4), func(gtx C) D {
 			return u.copyButton(gtx, i.Key, id, src)
@@ -223,6 +224,47 @@ func (u *UI) layoutAgent(gtx C, c *convView, i model.Item) D {
 		}
 	}
 	return D{Size: image.Pt(width, max(y, gtx.Dp(28)))}
+}
+
+// turnControl stops an agent that is at work, or retries one that did not answer,
+// without touching the others.
+func (u *UI) turnControl(gtx C, i model.Item) {
+	a, r := i.Attempt, i.Run
+	if a == nil || r == nil {
+		return
+	}
+	word, do := "", func() {}
+	switch {
+	case a.Live() && len(r.Agents) > 1:
+		word, do = u.words.Stop, func() { u.do(model.StopRun{Run: r.ID, Agent: a.Agent}) }
+	case !a.Live() && a.Status != "completed" && !r.Active() && r.Latest(a.Agent) == a:
+		word, do = u.words.Retry, func() { u.do(model.Retry{Run: r.ID, Agent: a.Agent}) }
+	default:
+		return
+	}
+	right := gtx.Constraints.Max.X - gtx.Dp(32)
+	call, d := measured(loose(gtx, gtx.Dp(90), gtx.Dp(28)), func(gtx C) D {
+		return u.quiet(gtx, "turn/"+i.Key, word+" "+a.Agent, word, do)
+	})
+	t := op.Offset(image.Pt(right-d.Size.X, -gtx.Dp(2))).Push(gtx.Ops)
+	call.Add(gtx.Ops)
+	t.Pop()
+}
+
+// quiet is a button that is only text until the pointer is on it.
+func (u *UI) quiet(gtx C, id, name, word string, do func()) D {
+	return u.press(gtx, id, name, func(gtx C, hot bool) D {
+		pad, h := gtx.Dp(8), gtx.Dp(24)
+		ink := u.pal.Third
+		call, d := measured(gtx, func(gtx C) D { return u.label(gtx, theme.Meta, ink, word) })
+		size := image.Pt(d.Size.X+2*pad, h)
+		if hot {
+			fillRound(gtx.Ops, image.Rectangle{Max: size}, gtx.Dp(theme.RadiusRow), u.pal.Sunken)
+		}
+		defer op.Offset(image.Pt(pad, (h-d.Size.Y)/2)).Push(gtx.Ops).Pop()
+		call.Add(gtx.Ops)
+		return D{Size: size}
+	}, do)
 }
 
 func (u *UI) foldWord(folded bool) string {

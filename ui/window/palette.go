@@ -52,6 +52,8 @@ func (u *UI) commands() []command {
 		{"settings", w.ActSettings, "Ctrl ,", func() { u.Go(Route{Page: PageSettings}) }},
 		{"agents", w.ActAgents, "", func() { u.Go(Route{Page: PageAgents}) }},
 		{"welcome", w.ActWelcome, "", func() { u.Go(Route{Page: PageWelcome}) }},
+		{"sample", w.SampleCouncil, "", u.sampleCouncil},
+		{"check", w.Check, "", func() { u.do(model.CheckAgents{}) }},
 		{"theme", w.ActTheme, "", func() { u.choose(map[bool]string{true: "light", false: "dark"}[u.pal.Dark], u.lang) }},
 		{"language", w.ActLanguage, "", func() { u.choose(u.themeName, map[bool]string{true: "en", false: "zh-CN"}[u.lang == "zh-CN"]) }},
 	}
@@ -59,6 +61,9 @@ func (u *UI) commands() []command {
 		cs = append(cs, command{"focus", w.ActFocus, "", func() { c.focus = true }}, command{"latest", w.ActLatest, "", c.toEnd})
 		for _, p := range plans {
 			cs = append(cs, command{"plan/" + p, fmt.Sprintf(w.ActPlan, text.Word(w.Plans, p)), "", func() { c.plan = p }})
+		}
+		for _, m := range modes {
+			cs = append(cs, command{"mode/" + m, w.Permission + ": " + text.Word(w.Permissions, m), "", func() { c.mode = m }})
 		}
 	}
 	cs = append(cs, u.threadCommands()...)

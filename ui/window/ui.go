@@ -65,6 +65,9 @@ type UI struct {
 	noInspect bool
 	size      image.Point
 
+	gateIn *model.Thread // the thread in which gate is the oldest that waits
+	gate   *model.Gate
+
 	roomSide, roomInspect bool // the window is wide enough for them
 }
 
@@ -177,8 +180,10 @@ func (u *UI) shownRun() *model.Run {
 	if t == nil {
 		return nil
 	}
-	if r := t.Run(u.run); r != nil {
-		return r
+	if u.run != "" {
+		if r := t.Run(u.run); r != nil {
+			return r
+		}
 	}
 	return t.Last()
 }

@@ -377,6 +377,91 @@ func TestFoldToolsAndTurns(t *testing.T) {
 	}
 }
 
+// TestPermission chooses what agents may do with the next message.
+func TestPermission(t *testing.T) {
+	t.Parallel()
+	b := open(t, wide, "en", "conversation/"+uitest.Ended)
+	b.Click("Ask first")
+	b.Click("Permission: everything is allowed")
+	if !b.Has("Everything") {
+		t.Fatalf("the choice does not show: %v", b.Controls())
+	}
+	b.Click(fmt.Sprintf(b.w.MessageMany, "3"))
+	b.Type("x")
+	b.Click("Send")
+	b.want(t, model.Submit{Conversation: uitest.Ended, Workspace: "/home/ada/src/handbook", Text: "x", Plan: "batch", Permission: "full"})
+}
+
+// TestMention completes a name after an @, and not in an address.
+func TestMention(t *testing.T) {
+	t.Parallel()
+	b := open(t, wide, "en", "conversation/"+uitest.Council)
+	b.Click(b.w.MessageCouncil)
+	b.Type("mail me@o")
+	if b.Has("@opencode") {
+		t.Error("an address is taken for a name")
+	}
+	b.Type(" and @o")
+	if b.Has("@codex") || !b.Has("@opencode") {
+		t.Fatalf("offered are %v", b.Controls())
+	}
+	b.Click("@opencode")
+	b.Type("look")
+	b.Key(key.NameReturn, 0)
+	b.want(t, model.Submit{Conversation: uitest.Council, Workspace: "/home/ada/src/image-store", Text: "mail me@o and @opencode look", Plan: "council", Queue: true})
+}
+
+// TestComposition commits what an input method composed: the Enter that ends a
+// composition is the input method's, and only the next one sends.
+func TestComposition(t *testing.T) {
+	t.Parallel()
+	b := open(t, wide, "zh-CN", "conversation/"+uitest.Ended)
+	b.Click(fmt.Sprintf(b.w.MessageMany, "3"))
+	b.Router.Queue(key.EditEvent{Range: key.Range{}, Text: "nihao"}, key.SelectionEvent{Start: 5, End: 5})
+	b.Settle()
+	b.Router.Queue(key.EditEvent{Range: key.Range{Start: 0, End: 5}, Text: "你好"}, key.SelectionEvent{Start: 2, End: 2})
+	b.Settle()
+	b.want(t)
+	if !b.Shows("你好") || b.Shows("nihao") {
+		t.Errorf("the draft is not what was composed: %q", b.Texts())
+	}
+	b.Key(key.NameReturn, 0)
+	b.want(t, model.Submit{Conversation: uitest.Ended, Workspace: "/home/ada/src/handbook", Text: "你好", Plan: "batch"})
+}
+
+// TestStillFrameIsFlat compares a short and a long conversation at rest.
+func TestStillFrameIsFlat(t *testing.T) {
+	cost := func(n int) float64 {
+		st, _, err := (&model.State{}).With(uitest.Lists()).Raw(uitest.Long(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := window.New(window.Options{Now: uitest.Clock, Zone: uitest.Now.Location(), Shaper: theme.NewShaper(false)})
+		u.Go(window.Route{Conversation: "conv_long"})
+		u.SetState(st)
+		s := uitest.NewScreen(t, wide, u.Layout)
+		return testing.AllocsPerRun(50, s.Frame)
+	}
+	short, long := cost(200), cost(10000)
+	if long > short+short/10+5 {
+		t.Errorf("a frame at rest takes %.0f allocations with 200 messages and %.0f with 10,000", short, long)
+	}
+}
+
+// TestOneAgentOfARun stops one that works and retries one that failed.
+func TestOneAgentOfARun(t *testing.T) {
+	t.Parallel()
+	b := open(t, wide, "en", "conversation/"+uitest.Council)
+	b.Click("Stop codex")
+	b.want(t, model.StopRun{Run: "run_council", Agent: "codex"})
+	b = open(t, wide, "en", "conversation/"+uitest.Ended)
+	b.Click("Retry opencode")
+	b.want(t, model.Retry{Run: "run_ended", Agent: "opencode"})
+	if b.Has("Retry codex") {
+		t.Error("an agent that answered can be retried")
+	}
+}
+
 // TestAtRestNothingIsDrawn looks at a conversation where nothing is at work, with
 // the keyboard elsewhere: no frame is wanted.
 func TestAtRestNothingIsDrawn(t *testing.T) {

@@ -144,6 +144,9 @@ func (a *app) screenshot(ctx context.Context, f uiFlags) (err error) {
 		return err
 	}
 	cam, err := shot.New(size, 1)
+	if kernel.IsKind(err, kernel.Unsupported) {
+		return err
+	}
 	if err != nil {
 		return kernel.E("cli", kernel.Unavailable, err, "no picture can be rendered here").WithNext("install a graphics driver, for instance Mesa's")
 	}
