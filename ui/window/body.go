@@ -25,9 +25,10 @@ type body struct {
 	paras  []placedPara // of all blocks, in reading order
 	size   image.Point
 
-	ops   op.Ops // what was drawn, replayed while nothing changes
+	ops   *op.Ops // what was drawn, replayed while nothing changes
 	call  op.CallOp
 	drawn bool
+	since int    // frame in which ops was filled
 	used  int    // frame in which it was last asked for
 	label string // what it says, for readers of the window
 }
@@ -340,10 +341,14 @@ func share(natural []int, total, least int) []int {
 // paint draws the body; what did not change is replayed.
 func (u *UI) paintBody(gtx C, b *body) D {
 	if !b.drawn {
+		if b.ops == nil || b.since == u.bodies.frame {
+			b.ops = new(op.Ops) // this frame has a call of the old ones
+		}
+		b.since = u.bodies.frame
 		b.ops.Reset()
-		m := op.Record(&b.ops)
+		m := op.Record(b.ops)
 		in := gtx
-		in.Ops = &b.ops
+		in.Ops = b.ops
 		for i := range b.blocks {
 			u.paintBlock(in, &b.blocks[i])
 		}

@@ -227,6 +227,6 @@ func (u *UI) codeBox(gtx C, src, lang string) D {
 		fence += "`"
 	}
 	width := gtx.Constraints.Max.X
-	b := u.body(gtx, "code/"+lang+"/"+src, fence+lang+"\n"+src+"\n"+fence, width)
+	b := u.body(gtx, fmt.Sprintf("code/%d/%s/%s", width, lang, src), fence+lang+"\n"+src+"\n"+fence, width)
 	return u.paintBody(gtx, b)
 }

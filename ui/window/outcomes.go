@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"image"
+	"path/filepath"
 	"strings"
 
 	"gioui.org/layout"
@@ -202,11 +203,19 @@ func (u *UI) proofs(gtx C, ps []model.Proof) D {
 			if !u.folded[key] {
 				return d
 			}
-			e := at(gtx, 0, d.Size.Y+gtx.Dp(4), func(gtx C) D { return u.packBox(gtx, p.Hash) })
+			e := at(gtx, 0, d.Size.Y+gtx.Dp(4), func(gtx C) D { return u.packBox(gtx, p.Hash, language(p)) })
 			return D{Size: image.Pt(d.Size.X, d.Size.Y+gtx.Dp(4)+e.Size.Y)}
 		})
 	}
 	return column(gtx, 10, ws...)
+}
+
+// language is how the text of an artifact or evidence is coloured.
+func language(p model.Proof) string {
+	if p.Kind == "diff" || p.Kind == "patch" {
+		return "diff"
+	}
+	return strings.TrimPrefix(filepath.Ext(p.Path), ".")
 }
 
 // pack is the text of a pack, once it is there; it is asked for once.
@@ -220,12 +229,12 @@ func (u *UI) pack(hash string) (string, bool) {
 }
 
 // packBox shows the text of a pack.
-func (u *UI) packBox(gtx C, hash string) D {
+func (u *UI) packBox(gtx C, hash, lang string) D {
 	src, ok := u.pack(hash)
 	if !ok {
 		return u.label(gtx, theme.Meta, u.pal.Third, u.words.Loading)
 	}
-	return u.codeBox(gtx, firstLines(src, 60), "text")
+	return u.codeBox(gtx, firstLines(src, 60), lang)
 }
 
 // contextCards say exactly what each agent was given.
@@ -289,12 +298,12 @@ func (u *UI) delivery(gtx C, hash string) D {
 		return u.label(gtx, theme.Meta, u.pal.Third, u.words.Loading)
 	}
 	if json.Unmarshal([]byte(src), &d) != nil || d.Prompt == "" {
-		return u.packBox(gtx, hash)
+		return u.packBox(gtx, hash, "json")
 	}
 	return column(gtx, 6,
 		func(gtx C) D {
 			session := fmt.Sprintf("%s: %s", u.words.SessionIs, text.Word(u.words.Sessions, d.Session))
 			return u.label(gtx, theme.Label, u.pal.Third, dots(session, bytesOf(d.Bytes), short(d.Fingerprint)))
 		},
-		func(gtx C) D { return u.packBox(gtx, d.Prompt) })
+		func(gtx C) D { return u.packBox(gtx, d.Prompt, "text") })
 }

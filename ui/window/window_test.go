@@ -215,6 +215,39 @@ func TestTabs(t *testing.T) {
 	}
 }
 
+// TestPacksAreFetchedOnce opens an artifact and a delivery.
+func TestPacksAreFetchedOnce(t *testing.T) {
+	t.Parallel()
+	asked := map[string]int{}
+	u := window.New(window.Options{Lang: "en", Now: uitest.Clock, Zone: uitest.Now.Location(), Shaper: theme.NewShaper(false),
+		Hooks: window.Hooks{Fetch: func(hash string) { asked[hash]++ }}})
+	u.Go(window.Route{Conversation: uitest.Gated, Tab: window.TabFiles, Inspect: true})
+	u.SetState(uitest.State(uitest.Gated))
+	s := uitest.NewScreen(t, wide, u.Layout)
+	s.Click("Open · cache/cache.go")
+	if len(asked) != 1 || !s.Shows("Loading") {
+		t.Fatalf("asked for %v", asked)
+	}
+	for hash := range asked {
+		u.SetPack(hash, uitest.Packs()[hash])
+	}
+	s.Settle()
+	s.Click("Context")
+	s.Click("Open")
+	for hash := range asked {
+		u.SetPack(hash, `{"version":1,"prompt":"sha256:aa","fingerprint":"sha256:bb","session":"resume","bytes":1484}`)
+	}
+	s.Settle()
+	if !s.Shows("Session: continued · 1.4 KB") {
+		t.Errorf("the delivery does not say how its session began: %q", s.Texts())
+	}
+	for hash, n := range asked {
+		if n != 1 {
+			t.Errorf("%s was asked for %d times", hash, n)
+		}
+	}
+}
+
 func TestGridSaysWhatItDraws(t *testing.T) {
 	t.Parallel()
 	b := open(t, wide, "en", "conversation/"+uitest.Council+"/run")
