@@ -6,7 +6,6 @@ require (
 	gioui.org v0.10.3
 	github.com/99designs/keyring v1.2.2
 	github.com/ThreeDotsLabs/watermill v1.5.1
-	github.com/alecthomas/chroma/v2 v2.27.0
 	github.com/dgraph-io/badger/v4 v4.9.6
 	github.com/godbus/dbus v0.0.0-20190726142602-4481cbc300e2
 	github.com/klauspost/compress v1.20.4
@@ -32,7 +31,6 @@ require (
 	github.com/cpuguy83/go-md2man/v2 v2.0.6 // indirect
 	github.com/danieljoos/wincred v1.1.2 // indirect
 	github.com/dgraph-io/ristretto/v2 v2.4.2 // indirect
-	github.com/dlclark/regexp2/v2 v2.2.1 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect
 	github.com/dvsekhvalnov/jose2go v1.5.0 // indirect
 	github.com/go-logr/logr v1.4.3 // indirect

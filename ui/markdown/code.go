@@ -1,11 +1,6 @@
 package markdown
 
-import (
-	"strings"
-
-	"github.com/alecthomas/chroma/v2"
-	"github.com/alecthomas/chroma/v2/lexers"
-)
+import "strings"
 
 // tab is how wide a tab is drawn: a label has no tab stops.
 const tab = 4
@@ -31,8 +26,8 @@ func codeBlock(lang, src string) Block {
 	return b
 }
 
-// maxHighlight bounds what is coloured: colouring takes about 60 µs a line.
-const maxHighlight = 64 << 10
+// maxHighlight bounds what is coloured.
+const maxHighlight = 128 << 10
 
 // Highlight splits code into lines of coloured pieces. Tabs become spaces up to
 // the next stop.
@@ -41,44 +36,10 @@ func Highlight(lang, src string) [][]Token {
 	if name == "diff" || name == "patch" {
 		return diff(src)
 	}
-	var l chroma.Lexer
-	if name != "" && len(src) <= maxHighlight {
-		l = lexers.Get(name)
+	if l, ok := languageOf(name); ok && len(src) <= maxHighlight {
+		return split(scan(l, src))
 	}
-	if l == nil {
-		return split([]Token{{Text: src}})
-	}
-	it, err := chroma.Coalesce(l).Tokenise(nil, src)
-	if err != nil {
-		return split([]Token{{Text: src}})
-	}
-	var all []Token
-	for t := it(); t != chroma.EOF; t = it() {
-		all = append(all, Token{Text: t.Value, Class: class(t.Type)})
-	}
-	lines := split(all)
-	if n := len(lines); n > 1 && len(lines[n-1]) == 0 && !strings.HasSuffix(src, "\n") {
-		lines = lines[:n-1] // lexers end every text with a line feed
-	}
-	return lines
-}
-
-func class(t chroma.TokenType) Class {
-	switch {
-	case t.InCategory(chroma.Comment):
-		return Comment
-	case t == chroma.KeywordType || t == chroma.NameClass || t == chroma.NameNamespace:
-		return Type
-	case t.InCategory(chroma.Keyword):
-		return Keyword
-	case t.InSubCategory(chroma.LiteralString):
-		return String
-	case t.InSubCategory(chroma.LiteralNumber):
-		return Number
-	case t == chroma.NameFunction || t == chroma.NameTag || t == chroma.NameBuiltin:
-		return Name
-	}
-	return Plain
+	return split([]Token{{Text: src}})
 }
 
 // diff colours lines by their first sign.

@@ -69,23 +69,69 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-func TestHighlight(t *testing.T) {
-	t.Parallel()
-	lines := markdown.Highlight("go", "func f() { return \"x\" } // y")
-	found := map[markdown.Class]string{}
-	for _, tok := range lines[0] {
-		found[tok.Class] += strings.TrimSpace(tok.Text)
-	}
-	if !strings.Contains(found[markdown.Keyword], "func") || found[markdown.String] != `"x"` || found[markdown.Comment] != "// y" {
-		t.Errorf("got %v", found)
-	}
-	for i, want := range []markdown.Class{markdown.Hunk, markdown.Removed, markdown.Added, markdown.Plain} {
-		if got := markdown.Highlight("diff", "@@ -1 +1 @@\n-a\n+b\n c")[i][0].Class; got != want {
-			t.Errorf("line %d of a diff has class %d, want %d", i, got, want)
+// classes writes code with its coloured pieces in brackets.
+func classes(lines [][]markdown.Token) string {
+	var b strings.Builder
+	for i, l := range lines {
+		if i > 0 {
+			b.WriteByte('|')
+		}
+		for _, t := range l {
+			if t.Class == markdown.Plain {
+				b.WriteString(t.Text)
+				continue
+			}
+			fmt.Fprintf(&b, "%c[%s]", "_kSnCNTarh"[t.Class], t.Text)
 		}
 	}
-	if got := markdown.Highlight("no such language", "a\n\n"); len(got) != 3 {
-		t.Errorf("an unknown language has %d lines", len(got))
+	return b.String()
+}
+
+func TestHighlight(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ lang, src, want string }{
+		{"go", "func f(x int) string { return \"a\\\"b\" } // y", `k[func] N[f](x T[int]) T[string] { k[return] S["a\"b"] } C[// y]`},
+		{"golang", "x := `a\nb` + 0x1F", "x := S[`a]|S[b`] + n[0x1F]"},
+		{"c", "/* a\nb */ int c;", "C[/* a]|C[b */] T[int] c;"},
+		{"python", "def f():\n    return '''a\n#b''' # c", "k[def] N[f]():|    k[return] S['''a]|S[#b'''] C[# c]"},
+		{"json", `{"a": [1, true, "b"]}`, `{N["a"]: [n[1], k[true], S["b"]]}`},
+		{"yaml", "a-b: 'c' # d\ne: f#g", "N[a-b]: S['c'] C[# d]|N[e]: f#g"},
+		{"toml", "[a]\nb = 2", "[a]|N[b] = n[2]"},
+		{"sql", "SELECT a FROM b -- c", "k[SELECT] a k[FROM] b C[-- c]"},
+		{"sh", "if [ \"$a\" ]; then b; fi", `k[if] [ S["$a"] ]; k[then] b; k[fi]`},
+		{"html", `<a href="b">c</a><!-- d -->`, `k[<a] href=S["b"]k[>]ck[</a>]C[<!-- d -->]`},
+		{"ts", "const a: string = `b`", "k[const] a: T[string] = S[`b`]"},
+		{"rust", "fn f<'a>(s: &'a str) {}", "k[fn] f<'a>(s: &'a T[str]) {}"},
+		{"go", "\"no end\nx", `S["no end]|x`},
+		{"c", "/* no end\nx", "C[/* no end]|C[x]"},
+		{"diff", "@@ -1 +1 @@\n-a\n+b\n c", "h[@@ -1 +1 @@]|r[-a]|a[+b]| c"},
+		{"", "func x", "func x"},
+		{"no such language", "a\n\nif", "a||if"},
+	}
+	for _, tt := range tests {
+		if got := classes(markdown.Highlight(tt.lang, tt.src)); got != tt.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", tt.lang, got, tt.want)
+		}
+	}
+}
+
+// TestHighlightKeepsText colours text in every language: only tabs may change.
+func TestHighlightKeepsText(t *testing.T) {
+	t.Parallel()
+	src := uitest.Markdown + "\n\\ \"\\\n' `\n/* <!-- \"\"\" é 漢 0x1.e+9_ -- # // x(y) <a"
+	for _, lang := range []string{"go", "python", "javascript", "typescript", "c", "cpp", "java", "csharp", "kotlin", "swift", "rust", "php", "ruby", "lua", "bash", "sql", "json", "yaml", "toml", "css", "html", "make", "dockerfile", "diff"} {
+		var got []string
+		for _, l := range markdown.Highlight(lang, src) {
+			line := ""
+			for _, tok := range l {
+				line += tok.Text
+			}
+			got = append(got, line)
+		}
+		want := strings.ReplaceAll(strings.ReplaceAll(src, "\t\t", "        "), "\t", "    ")
+		if strings.Join(got, "\n") != want {
+			t.Errorf("%s changed the text to %q", lang, strings.Join(got, "\n"))
+		}
 	}
 }
 
