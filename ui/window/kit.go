@@ -141,14 +141,37 @@ func (u *UI) ink(gtx C, c color.NRGBA) op.CallOp {
 	return m.Stop()
 }
 
+// control is a button, with the frame in which it was last there.
+type control struct {
+	widget.Clickable
+	used int
+}
+
+// keepControls bounds the controls that are remembered: those of rows that were
+// scrolled away long ago are forgotten.
+const keepControls = 1024
+
 // click returns the control of a name; it is made when it is first asked for.
 func (u *UI) click(name string) *widget.Clickable {
 	c := u.clicks[name]
 	if c == nil {
-		c = new(widget.Clickable)
+		c = new(control)
 		u.clicks[name] = c
 	}
-	return c
+	c.used = u.bodies.frame
+	return &c.Clickable
+}
+
+// forget lets go of controls that were not there for a while, once there are many.
+func (u *UI) forget() {
+	if len(u.clicks) <= keepControls {
+		return
+	}
+	for name, c := range u.clicks {
+		if u.bodies.frame-c.used > 16 {
+			delete(u.clicks, name)
+		}
+	}
 }
 
 // press makes an area of a size a button that tests and screen readers know as

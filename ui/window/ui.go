@@ -42,7 +42,7 @@ type UI struct {
 	route           Route
 	run             string // the run that the inspector shows; "" is the newest
 
-	clicks  map[string]*widget.Clickable
+	clicks  map[string]*control
 	later   []func()      // what was pressed, done at the end of the frame
 	pressed []func(gtx C) // likewise, where it needs the frame
 	folded  map[string]bool
@@ -84,7 +84,7 @@ type Options struct {
 // New returns a window's content that shows nothing yet.
 func New(o Options) *UI {
 	u := &UI{hooks: o.Hooks, state: &model.State{}, shaper: o.Shaper, now: o.Now, zone: o.Zone,
-		clicks: map[string]*widget.Clickable{}, folded: map[string]bool{}, packs: map[string]string{}, convs: map[string]*convView{}}
+		clicks: map[string]*control{}, folded: map[string]bool{}, packs: map[string]string{}, convs: map[string]*convView{}}
 	if u.now == nil {
 		u.now = time.Now
 	}
@@ -147,8 +147,16 @@ func (u *UI) State() *model.State { return u.state }
 // SetFailed says why an action did not work, until the person puts it away.
 func (u *UI) SetFailed(why string) { u.failed = why }
 
+// keepPacks bounds the texts of packs that are held; they are asked for again.
+const keepPacks = 64
+
 // SetPack gives the text of a pack that Fetch asked for.
-func (u *UI) SetPack(hash, text string) { u.packs[hash] = text }
+func (u *UI) SetPack(hash, text string) {
+	if len(u.packs) > keepPacks {
+		clear(u.packs)
+	}
+	u.packs[hash] = text
+}
 
 // Go shows a route.
 func (u *UI) Go(r Route) {
@@ -162,6 +170,9 @@ func (u *UI) Go(r Route) {
 		u.hooks.Open(r.Conversation)
 	}
 }
+
+// Held counts the texts and controls that are remembered, for tests of the bounds.
+func (u *UI) Held() (bodies, controls int) { return len(u.bodies.of), len(u.clicks) }
 
 // Route is what is shown.
 func (u *UI) Route() Route { return u.route }
@@ -226,6 +237,7 @@ func (u *UI) Layout(gtx C) D {
 func (u *UI) finish(gtx C) {
 	u.changed = false
 	u.bodies.end()
+	u.forget()
 	if len(u.later) == 0 {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 
 	"gioui.org/f32"
 	"gioui.org/io/key"
+	"gioui.org/io/pointer"
 	"gioui.org/io/semantic"
 
 	"witan/ui/model"
@@ -478,6 +479,30 @@ func TestStillFrameIsFlat(t *testing.T) {
 	short, long := cost(200), cost(10000)
 	if long > short+short/10+5 {
 		t.Errorf("a frame at rest takes %.0f allocations with 200 messages and %.0f with 10,000", short, long)
+	}
+}
+
+// TestScrollingThroughEverything goes up a long conversation: what is remembered
+// of rows that are out of sight is bounded.
+func TestScrollingThroughEverything(t *testing.T) {
+	t.Parallel()
+	st, _, err := (&model.State{}).With(uitest.Lists()).Raw(uitest.Long(4000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := window.New(window.Options{Now: uitest.Clock, Zone: uitest.Now.Location(), Shaper: theme.NewShaper(false)})
+	u.Go(window.Route{Conversation: "conv_long"})
+	u.SetState(st)
+	s := uitest.NewScreen(t, wide, u.Layout)
+	for range 600 {
+		s.Router.Queue(pointer.Event{Kind: pointer.Scroll, Source: pointer.Mouse, Position: f32.Pt(600, 400), Scroll: f32.Pt(0, -3000)})
+		s.Frame()
+	}
+	if !s.Shows("Question 0?") {
+		t.Error("the beginning was not reached")
+	}
+	if bodies, controls := u.Held(); bodies > 400 || controls > 1400 {
+		t.Errorf("%d texts and %d controls are held", bodies, controls)
 	}
 }
 
