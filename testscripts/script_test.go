@@ -66,7 +66,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("XDG_RUNTIME_DIR", "")
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "user"))
 			e.Setenv("GIT_CONFIG_NOSYSTEM", "1")
-			for _, v := range []string{"WITAN_TEST_BUS"} {
+			for _, v := range []string{"WITAN_TEST_BUS", "GORACE"} {
 				e.Setenv(v, os.Getenv(v))
 			}
 			if err := os.MkdirAll(filepath.Join(e.WorkDir, "user"), 0o700); err != nil {
