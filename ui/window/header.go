@@ -96,6 +96,16 @@ func (u *UI) layoutHeader(gtx C) D {
 		d := at(gtx, x, mid(gtx.Dp(28)), func(gtx C) D { return u.iconButton(gtx, "side", u.words.ToggleSidebar, iconList, u.toggleSidebar) })
 		x += d.Size.X + gtx.Dp(8)
 	}
+	gates := func() {
+		if n, conv := u.gatesElsewhere(); n > 0 {
+			put(func(gtx C) D {
+				return u.button(gtx, "gates", u.words.GatesWait.Of(n), lookAsks, func() { u.Go(Route{Conversation: conv}) })
+			})
+		}
+	}
+	if u.route.Page != PageConversation {
+		gates()
+	}
 	switch u.route.Page {
 	case PageWelcome, PageAgents:
 		at(loose(gtx, right-x, size.Y), x, mid(gtx.Dp(22)), func(gtx C) D {
@@ -126,6 +136,7 @@ func (u *UI) layoutHeader(gtx C) D {
 			put(func(gtx C) D { return u.runPill(gtx, r) })
 		}
 	}
+	gates()
 	x += at(loose(gtx, max(right-x, 0), size.Y), x, mid(gtx.Dp(22)), u.layoutTitle).Size.X + gtx.Dp(12)
 	if t == nil {
 		return D{Size: size}
@@ -141,6 +152,23 @@ func (u *UI) layoutHeader(gtx C) D {
 		x += d.Size.X + gtx.Dp(12)
 	}
 	return D{Size: size}
+}
+
+// gatesElsewhere counts the gates that wait out of sight, and names the conversation
+// of the oldest.
+func (u *UI) gatesElsewhere() (n int, conversation string) {
+	for _, g := range u.state.Gates {
+		for i := range u.state.Runs {
+			r := &u.state.Runs[i]
+			if r.ID != g.Run || u.route.Page == PageConversation && r.Conversation == u.route.Conversation {
+				continue
+			}
+			if n++; conversation == "" {
+				conversation = r.Conversation
+			}
+		}
+	}
+	return n, conversation
 }
 
 type fact struct {

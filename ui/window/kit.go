@@ -210,6 +210,7 @@ const (
 	lookStrong             // filled with ink
 	lookPill               // a round border, for what is chosen or shown
 	lookOn                 // a pill that is on
+	lookAsks               // a pill that waits for the person
 )
 
 // button draws a button with a text.
@@ -226,8 +227,11 @@ func (u *UI) button(gtx C, id, text string, how look, do func()) D {
 		case lookOn:
 			h, pad, radius, ink, inside, border = gtx.Dp(24), gtx.Dp(9), gtx.Dp(12), u.pal.Accent, u.pal.AccentSoft, u.pal.AccentSoft
 			st = theme.Meta
+		case lookAsks:
+			h, pad, radius, ink, inside, border = gtx.Dp(24), gtx.Dp(9), gtx.Dp(12), u.pal.Warn, u.pal.WarnSoft, u.pal.WarnSoft
+			st = theme.Meta
 		}
-		if hot && how != lookStrong {
+		if hot && how != lookStrong && how != lookAsks {
 			inside = u.pal.Background
 			if how == lookOn {
 				inside = u.pal.AccentSoft

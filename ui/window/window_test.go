@@ -506,6 +506,21 @@ func TestScrollingThroughEverything(t *testing.T) {
 	}
 }
 
+// TestGatesShowEverywhere finds a gate of another conversation from each page.
+func TestGatesShowEverywhere(t *testing.T) {
+	t.Parallel()
+	for _, route := range []string{"welcome", "settings", "conversation/" + uitest.Council} {
+		b := open(t, wide, "en", route)
+		b.Click("1 gate waits")
+		if got := b.ui.Route().Conversation; got != uitest.Gated {
+			t.Errorf("from %s it leads to %q", route, got)
+		}
+	}
+	if b := open(t, wide, "en", "conversation/"+uitest.Gated); b.Has("1 gate waits") {
+		t.Error("a gate that is in sight is told of as if it were not")
+	}
+}
+
 // TestOneAgentOfARun stops one that works and retries one that failed.
 func TestOneAgentOfARun(t *testing.T) {
 	t.Parallel()
