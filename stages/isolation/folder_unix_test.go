@@ -85,12 +85,13 @@ func asNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
 	exe := filepath.Join(dir, "test")
-	if err := errors.Join(os.WriteFile(exe, b, 0o755), os.Chmod(exe, 0o755), os.Chmod(dir, 0o777)); err != nil {
+	// Copied by another process: a descriptor of ours that may write it would be in
+	// what parallel tests fork, and a file that is open for writing is not started.
+	if out, err := exec.Command("cp", self, exe).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if err := errors.Join(os.Chmod(exe, 0o755), os.Chmod(dir, 0o777)); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), exe, "-test.run=^TestUnreadable$", "-test.v")
